@@ -186,7 +186,8 @@ export const SimulationSchema = z
     callers: z.int().openapi({ description: 'Number of counters that the draft would need.' }),
     most_rejected: z.array(z.object({ key: z.string(), requests: z.int(), would_reject: z.int() })),
     left_out: z.int().openapi({
-      description: 'Number of requests of the last hour that were not recorded, because one second had requests from too many callers or to too many paths.',
+      description:
+        'Number of requests of the last hour that were not recorded, because one second had requests from too many callers or to too many paths.',
     }),
     truncated: z.boolean().openapi({
       description: 'Whether the newest requests of the last hour were left out, because there were too many requests to replay.',

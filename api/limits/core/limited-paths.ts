@@ -23,7 +23,7 @@ export interface LimitedPaths {
 export function limitedPaths(declared: Iterable<string>): LimitedPaths {
   const patterns = [...new Set(declared)].map((text) => {
     const pattern = parsePattern(text)
-    if (pattern === undefined || pattern.method !== undefined) throw new Error(`${text} must be a path pattern without a method, such as /api/v1/*`)
+    if (pattern === undefined || pattern.method !== undefined) throw new Error(`${text} must be a path pattern without a method`)
     return pattern
   })
 

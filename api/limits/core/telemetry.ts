@@ -29,7 +29,7 @@ export function limiterTelemetry({ registry, log, later }: LimiterTelemetryOptio
   })
   const undecided = new Counter({
     name: 'rate_limit_undecided_total',
-    help: 'Requests that Redis did not decide, by reason; this instance decided them by its own counts, or allowed them because no decision was possible',
+    help: 'Requests that Redis did not decide, by reason; this instance decided them by its own counts, or allowed them undecided',
     labelNames: ['reason'],
     registers: [registry],
   })

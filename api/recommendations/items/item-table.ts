@@ -141,8 +141,8 @@ const MOST_COUNTED = 2 ** 32 - 1
 export const ITEM_TABLE_FORM = `1 ${describeColumns(ITEM_COLUMNS)} ${describeColumns(STATS_COLUMNS)}`
 
 /**
- * The content of the table's last block. It is saved last, so it covers all genres, rows of statistics and lists of traits that
- * earlier blocks refer to.
+ * The content of the table's last block. It is saved last, so it covers all genres, rows of statistics and lists of
+ * traits that earlier blocks refer to.
  */
 interface SavedEnd {
   readonly genres: readonly string[]
