@@ -177,7 +177,7 @@ export function itemTable(): ItemTable {
     return row
   }
 
-  /** Restores the next page. The first page exists from the start, but has no rows as long as there are no ids. */
+  /** Restores the next page. The first restored page replaces the empty page that exists from the start. */
   function restorePage<S extends Shape>(to: Columns<S>[], shape: S, content: Buffer): void {
     const page = columnsOf(shape, PAGE_ROWS)
     fillColumns(page, content)

@@ -179,8 +179,8 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
       const { promise: answer, resolve, reject } = Promise.withResolvers<NearRow[]>()
       unanswered.set(id, { answer, resolve, reject })
       const query = { id, vector, count, by, deadlineMs: sharedMs() + timeoutMs }
-      // `nextTick` waits until everything has run that can run in this turn, such as other requests whose data came in
-      // the same answer of Redis.
+      // `nextTick` runs after everything else in this turn, such as other requests whose data came in the same answer
+      // from Redis.
       if (batch.push(query) === 1) process.nextTick(send)
       const cancelTimer = patientTimer(timers, timeoutMs, timeoutMs, () => {
         // The entry stays until the thread answers it, so that a thread that hangs gets only MOST_UNANSWERED searches.

@@ -44,7 +44,7 @@ const CHECKED_NUMBERS = 1 << 20
 /** The properties of a bundle that are needed to open its vectors. */
 export type VectorShape = Pick<BundleManifest, 'dimensions' | 'items' | 'regularization' | 'greatest_length'>
 
-/** An open model without its trees and without the facts that only its manifest has. */
+/** An open model without its trees and without the properties that only its manifest has. */
 export type OpenVectors = Omit<OpenModel, 'version' | 'sequence' | 'trainedAt' | 'score'>
 
 /**
