@@ -28,7 +28,7 @@ export interface ServiceKit {
   readonly views: ViewReader & ListReader & ScoreReader & BinaryReader
   /** Combines reads of small values that are needed very often. Reads of one event loop turn may be reordered. */
   readonly sharedViews: SharedReader
-  /** Reads values and learns from the store when they change. While nothing changes, results need not be read again. */
+  /** Reads values and learns from Redis when they change. While nothing changes, results need not be read again. */
   readonly watchedViews: WatchedViews
   /** Runs scripts in Redis, on data of the views and on data that the API itself keeps. */
   readonly scripts: ViewScripts
@@ -127,7 +127,7 @@ export interface ApiService<Settings = unknown, OwnGuard extends Guard = Guard> 
   /** The name in `API_SERVICES`. */
   readonly name: string
   readonly settings: SettingsFragment<Settings>
-  /** Topics that the service reads or publishes to, or whose number of partitions its views and tables have. */
+  /** Topics that the service reads or publishes to, or whose partitioning its views and tables follow. */
   readonly topics: readonly AnyTopic[]
   /**
    * Path patterns of this service that rate limits cover. Paths without a route are covered as well if they match a

@@ -9,7 +9,7 @@ const MAX_RULE_ID = 100
 const MAX_PATTERN = 200
 const MAX_CLIENT_ID = 100
 const MAX_LABEL = 200
-/** Maximum length of a window, a year. A limit over a longer window would not be a rate. */
+/** Maximum length of a window: one year. A limit over a longer window would not be a rate. */
 const MAX_WINDOW_SECONDS = 31_536_000
 const MAX_COST = 1_000
 const MAX_PATH = 2_048
@@ -60,7 +60,7 @@ const Match = z.strictObject({
     .default(['client'])
     .openapi({
       description:
-        'Requests share a counter if they have the same values for all of these keys. A rule by `api_key` or `user` applies only to callers that have one. A rule whose key is `ip`, alone or with `endpoint`, applies only to callers without an API key, a token or a client certificate.',
+        'Requests share a counter if they have the same values for all of these keys. A rule with `api_key` applies only to callers with an API key, and a rule with `user` only to callers with a token. A rule whose key is `ip`, alone or with `endpoint`, applies only to callers without an API key, a token or a client certificate.',
     }),
 })
 
@@ -186,7 +186,8 @@ export const SimulationSchema = z
     callers: z.int().openapi({ description: 'Number of counters that the draft would need.' }),
     most_rejected: z.array(z.object({ key: z.string(), requests: z.int(), would_reject: z.int() })),
     left_out: z.int().openapi({
-      description: 'Number of requests of the last hour that were not recorded, because one second had too many kinds of requests.',
+      description:
+        'Number of requests of the last hour that were not recorded, because one second had requests from too many callers or to too many paths.',
     }),
     truncated: z.boolean().openapi({
       description: 'Whether the newest requests of the last hour were left out, because there were too many requests to replay.',

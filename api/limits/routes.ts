@@ -167,7 +167,7 @@ export const checkRoute = defineRoute({
   method: 'post',
   path: '/api/v1/rate-limits/check',
   operationId: 'checkRateLimit',
-  summary: 'Decide about a request for another gateway',
+  summary: 'Decide whether another gateway may allow a request',
   description:
     'Counts the request if it is allowed, and returns the decision. If Redis does not respond within 5 ms, this instance decides with its own counts.',
   auth: { kind: 'scope', scope: 'internal' },

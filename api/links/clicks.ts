@@ -74,7 +74,7 @@ export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): 
       bind(statsRoute, ({ params, caller }) => stats(params.short_code, caller!)),
       bind(exportRoute, ({ params, query, caller }) => exported(params.short_code, caller!, query.from, query.to)),
     ],
-    // The probe is optional, because creating and following links works without the view of clicks.
+    // The probe is optional, because creating and following links works without the view of statistics.
     probe: { ...viewProbe(views, facts, LINK_STATS_VIEW, linkStats), optional: true },
   }
 }

@@ -42,8 +42,8 @@ interface Wanted {
  */
 const MAX_OWN_CODES = 512
 /**
- * Number of these codes to try with a command. After the first code, codes of links that are known not to be reusable
- * are skipped. Deleted links cannot be read, so their codes are tried.
+ * Number of codes derived from the user, the domain and the URL that one command tries. After the first code, codes of
+ * links that are known not to be reusable are skipped. Deleted links cannot be read, so their codes are tried.
  */
 const MAX_OWN_TRIES = 8
 /** Number of links that are read at once when codes are skipped. */

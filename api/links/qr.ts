@@ -33,7 +33,7 @@ function svgOf(modules: readonly (readonly boolean[])[], pixels: number): string
 }
 
 /**
- * Draws all modules at the same size and centres the code, because scanners need even edges. Each row of modules is
+ * Draws all modules at the same size, because scanners need even edges, and centres the code. Each row of modules is
  * drawn once and then copied, because drawing every pixel of a large image would delay other requests by 0.1 s.
  */
 function pngOf(modules: readonly (readonly boolean[])[], pixels: number): Uint8Array {

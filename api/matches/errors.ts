@@ -23,7 +23,7 @@ export const matchesErrors = defineErrors({
   },
   profile_not_found: {
     status: 404,
-    when: 'the caller has no profile; or the other user has no profile, has switched it off, or is blocked or unmatched',
+    when: 'the caller has no profile; or the other user has no profile, has switched it off, or is separated from the caller by a block or an ended match',
     message: 'This profile does not exist.',
   },
   match_not_found: { status: 404, when: 'the caller has no such match', message: 'You have no such match.' },

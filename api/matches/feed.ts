@@ -75,8 +75,8 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
   }
 
   /**
-   * Reads only as many profiles as the answer contains. Reads further profiles in place of profiles that are deleted or
-   * switched off.
+   * Returns the first `limit` candidates as the answer shows them. Skips candidates whose profiles are deleted or
+   * switched off. Reads no more profiles than necessary.
    */
   async function shown(left: readonly StackedCandidate[], place: Place, limit: number) {
     const candidates = []

@@ -232,7 +232,7 @@ export const SearchExplanationSchema = z
           passed: z.int(),
           excluded: z
             .record(z.string(), z.int())
-            .openapi({ description: 'Number of excluded users, keyed by the first filter that excludes them.' }),
+            .openapi({ description: 'Number of excluded users for each reason. A user counts only under the first reason.' }),
           people: z
             .array(z.object({ user_id: userId, excluded_by: z.string().nullable() }))
             .openapi({ description: 'The first ten users who were found in this cell.' }),

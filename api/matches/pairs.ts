@@ -21,7 +21,7 @@ const MAX_LIKES = 1_000
 const READ_AT_ONCE = 1_000
 /** Maximum number of matches that the list and its total include. Older matches are left out. */
 const MAX_LISTED_MATCHES = 10_000
-/** Fields of a command that only some actions set. */
+/** Values of the command fields that an action does not set. */
 const NOTHING_GIVEN = { match_id: null, matched_at: null, not_before: 0 }
 
 export interface PairDeps {
@@ -31,7 +31,7 @@ export interface PairDeps {
   now(): number
 }
 
-/** Creates the routes about pairs of users: likes, matches, blocks and reports of matches. */
+/** Creates the routes for pairs of users: likes, matches, blocks and reports of matches. */
 export function pairRoutes({ commands, people, now }: PairDeps) {
   const hiddenOnes = hiddenMatches({ people, now })
 
@@ -44,8 +44,9 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
   }
 
   /**
-   * Returns a command that takes effect after the caller's profile was created. Otherwise, if the clock of the worker
-   * that decides the command is behind, the command would count as an action of the caller's former, deleted profile.
+   * Returns the fields with which a command takes effect after the caller's profile was created. The clock of the
+   * deciding worker may be behind. Without `not_before`, the command could then count as an action of the caller's
+   * former, deleted profile.
    */
   async function ofProfile(from: CommandRequest, action: 'block' | 'unblock'): Promise<Pick<PairCommand, 'action' | 'not_before'>> {
     // While the view is unavailable or being built, the command is sent nevertheless.

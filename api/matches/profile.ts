@@ -62,8 +62,8 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
   }
 
   /**
-   * Returns the time of the newest known swipe, location and block of a user, epoch ms. A deletion must not precede
-   * them, because it would then not remove them.
+   * Returns the time of the newest known swipe, location or block of a user, epoch ms. A deletion with an earlier time
+   * would not remove this newest event.
    */
   async function newestEventOf(userId: string): Promise<number> {
     const [state, blocks] = await Promise.all([people.stateOf(userId), people.blocked(userId, 0, 1)])
@@ -78,7 +78,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
   ): Promise<Answer> {
     const age = given.birth_date === undefined ? ADULT_YEARS : ageAt(given.birth_date, now())
     if (age < ADULT_YEARS) throw new ApiError(matchesErrors.under_age)
-    if (age > MAX_AGE) throw invalidRequest('body.birth_date', `must not be more than ${MAX_AGE} years ago`)
+    if (age > MAX_AGE) throw invalidRequest('body.birth_date', `must not make the user older than ${MAX_AGE} years`)
     const answer = await decide(from, action, given)
     if (answer.outcome === 'not_found') throw new ApiError(matchesErrors.profile_not_found)
     if (answer.outcome === 'bad_ages') throw invalidRequest('body.min_age_pref', 'must not exceed max_age_pref')

@@ -124,7 +124,7 @@ export const swipeRoute = defineRoute({
   method: 'post',
   path: '/v1/swipe',
   operationId: 'swipe',
-  summary: 'Like or pass a candidate',
+  summary: 'Like or pass on a candidate',
   description:
     'Records your swipe. The API responds as soon as the swipe is stored safely. If you like each other, `match` contains the expected match.',
   auth: user,
@@ -146,14 +146,14 @@ export const rewindRoute = defineRoute({
   path: '/v1/swipe/rewind',
   operationId: 'rewindSwipe',
   summary: 'Take back your last swipe',
-  description: 'Takes back your last swipe, once. The candidate then comes first in the feed.',
+  description: 'Takes back your last swipe. Earlier swipes cannot be taken back. The candidate then comes first in the feed.',
   auth: user,
   idempotent: true,
   answers: {
     200: { description: 'The swipe that was taken back.', schema: RewindResultSchema },
     202: {
       description:
-        'The rewind is stored safely, but the event log is slow or unavailable. It will take effect later, unless the swipe leads to a match before.',
+        'The rewind is stored safely, but the event log is slow or unavailable. It will take effect later, unless the swipe leads to a match before then.',
       schema: QueuedRewindSchema,
     },
   },

@@ -3,7 +3,7 @@ import { defineErrors } from '../kit/errors.ts'
 export const recommendationErrors = defineErrors({
   invalid_page_token: {
     status: 400,
-    when: 'the page_token is forged, older than 30 minutes, or belongs to another user',
+    when: 'the page_token is forged, comes from an incompatible release, is older than 30 minutes, or belongs to another user',
     message: 'The page_token is not valid. Ask for a new list.',
   },
   item_not_found: {

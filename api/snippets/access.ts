@@ -97,8 +97,8 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   }
 
   /**
-   * Uses one of the remaining reads. A repeated request uses no further read. Throws the same ApiErrors as `find`,
-   * because another reader may have used the last read.
+   * Uses one of the remaining reads. A repeated request uses no further read. Throws ApiError: `private_paste`, or
+   * `paste_not_found`, for example if another reader has used the last read.
    */
   async function takeRead(from: CommandRequest, snippet: SnippetRecord): Promise<SnippetRecord> {
     const { view_count, reads_left } = await takeOnce(from, snippet.id)

@@ -129,7 +129,10 @@ function newSnippet(
   }
 }
 
-/** Normalises the excerpt, because the search does not match different encodings of the same character. */
+/**
+ * Returns the text that the search indexes. The text is normalised, because the search does not match different
+ * encodings of the same character.
+ */
 function excerptOf(head: string): string {
   // Some characters, such as emoji, consist of two code units.
   const characters = [...head.slice(0, 2 * EXCERPT_CHARACTERS)].slice(0, EXCERPT_CHARACTERS)

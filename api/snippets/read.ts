@@ -56,9 +56,8 @@ const RAW_HEADERS = {
 export function snippetReads({ access, contents, views, counted, now }: ReadDeps) {
   /**
    * Opens the content, and then counts the read. A speculative read is counted only if reads are limited. For a snippet
-   * with limited reads, also extends the life of its blob: after the last read, nothing refers to the blob any more,
-   * but a caller who has lost the answer can repeat the request while the blob exists. Repetitions do not extend this
-   * time.
+   * with limited reads, also extends the life of its blob. After the last read, nothing refers to the blob any more.
+   * While it exists, a caller who has lost the answer can repeat the request. Repetitions do not extend this time.
    */
   async function read(from: ReadRequest, snippet: SnippetRecord): Promise<SnippetReading> {
     if (snippet.readsLeft === undefined) {
@@ -172,7 +171,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
   return { read, asJson, asText, asFile }
 }
 
-/** Ignores that a version does not exist or that the caller may not see it. Throws all other errors again. */
+/** Ignores the error if a version does not exist or the caller may not see it. Rethrows all other errors. */
 function unlessHidden(error: unknown): undefined {
   const isHidden =
     error instanceof ApiError && [snippetErrors.paste_not_found, snippetErrors.private_paste].some((code) => code === error.definition)

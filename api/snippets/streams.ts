@@ -7,7 +7,7 @@ import { ApiError, errors } from '../kit/errors.ts'
  */
 export interface Streams {
   /**
-   * Waits for a slot. While it waits, the client can neither send nor read more content. Throws ApiError `unavailable`.
+   * Waits for a slot. Meanwhile, the client can neither send nor read more content. Throws ApiError `unavailable`.
    * @param address the client's address. All addresses of an IPv6 /64 share their slots.
    * @param giveWay called if the transfer loses its slot, because it is too slow while others wait
    */
@@ -57,8 +57,8 @@ const RETRY_AFTER_SECONDS = 2
  */
 const LEAST_BYTES_PER_SECOND = 16_384
 /**
- * How much of the client's time a transfer must have taken before its rate is judged. It does not exceed WAIT_MS, so
- * that a client that stalls can lose its slot before a waiting request is refused.
+ * How long a transfer must have waited for its client, in total, before its rate is judged. It does not exceed WAIT_MS,
+ * so that a client that stalls can lose its slot before a waiting request is refused.
  */
 const GRACE_MS = 5_000
 const MS_PER_SECOND = 1_000

@@ -50,7 +50,7 @@ describe('the page of the match feed in Chromium, with real servers', () => {
     await expect.poll(() => top.textContent()).toMatch(/^Bob <script>/)
     expect(await page.textContent('.bio')).toBe(HOSTILE)
     await page.keyboard.press('Backspace')
-    await page.getByText('Your last swipe is taken back.').waitFor()
+    await page.getByText('Your last swipe was taken back.').waitFor()
     await expect.poll(() => top.textContent()).toMatch(/^Cid, /)
     await page.keyboard.press('ArrowRight')
     await expect.poll(() => top.textContent()).toMatch(/^Bob /)

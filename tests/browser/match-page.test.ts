@@ -99,7 +99,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.keyboard.press('ArrowUp')
     await expect.poll(() => top(page).textContent()).toBe('Person 4, 24')
     await page.keyboard.press('Backspace')
-    await page.getByText('Your last swipe is taken back.').waitFor()
+    await page.getByText('Your last swipe was taken back.').waitFor()
     await expect.poll(() => top(page).textContent()).toBe('Person 3, 23')
     await page.getByRole('button', { name: 'Like', exact: true }).click()
     await expect

@@ -35,7 +35,7 @@ export interface LeaseEntry {
   rate: number
   /** Number of units that this instance has taken but not spent. */
   units: number
-  /** Number of unspent units after the last slice arrived. */
+  /** Number of unspent units immediately after the last slice arrived. */
   slice: number
   /**
    * Units of slices whose answers were lost. The store may have granted them, so they count as taken until `lostUntil`.
@@ -54,8 +54,8 @@ export interface LeaseEntry {
   reading: Reading
   readAt: number
   /**
-   * Until this time, requests are refused without asking the store. Only returned units or a reset of the counter could
-   * end the refusals earlier.
+   * Until this time, requests are refused without asking the store. Only returned units, a reset of the counter or a
+   * changed rule could end the refusals earlier.
    */
   refusedUntil: number
   /** Requests for at least this number of units are refused until `refusedUntil`. */
@@ -87,7 +87,7 @@ export function greatestSlice({ counter, share, lost, lostUntil }: LeaseEntry, n
 
 /**
  * Records a slice whose answer was lost. Redis may have granted the slice, and this instance cannot return it. The
- * slice therefore counts as taken for the length of a window. By then, its window has ended.
+ * slice therefore counts as taken for the length of a window. At the end of this time, the slice's window has ended.
  */
 export function addLostSlice(entry: LeaseEntry, units: number, now: number): void {
   entry.lost = (now < entry.lostUntil ? entry.lost : 0) + units
@@ -142,7 +142,10 @@ export function localReading(entry: LeaseEntry | undefined, taken: number, now: 
   return { taken, nowUs: storeTimeUs(entry, now), held, heldBefore: reading.heldBefore }
 }
 
-/** Remembers a refusal, and the time until which further requests are refused unless another instance returns units. */
+/**
+ * Remembers a refusal. Requests for at least as many units are then refused locally, until the store would have enough
+ * units again even if no instance returns any.
+ */
 export function rememberRefusal(entry: LeaseEntry, reading: Reading, now: number, units: number): void {
   entry.reading = entry.units === 0 ? reading : entry.reading
   if (entry.units === 0) entry.readAt = now

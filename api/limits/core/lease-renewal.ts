@@ -73,7 +73,8 @@ export function leaseRenewal({ store, monotonic, table }: LeaseRenewalOptions): 
   async function recheck(entry: LeaseEntry, askedAt: number): Promise<void> {
     const { counter, refusedUnits } = entry
     const outcome = await store.decide([{ mode: 'soft', counter, units: 0 }])
-    // If there is no answer, the next request asks the store itself, and is left undecided if the store is down.
+    // Without an answer, or after the rule has changed, the next request asks the store itself. If the store is down,
+    // that request stays undecided.
     if ('undecided' in outcome || hasChanged(entry.counter.limit, counter.limit)) entry.refusedUntil = 0
     else rememberRefusal(entry, outcome[0], askedAt, refusedUnits)
   }

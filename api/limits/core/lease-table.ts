@@ -4,8 +4,8 @@ import { hasChanged, type LeaseEntry, newEntry } from './lease-entry.ts'
 /** The counters that this instance tracks, because they may be hot or because they have refused a request. */
 export interface LeaseTable {
   /**
-   * Counts a request towards the rate of its counter. Tracks the counter if it has had enough requests, and forgets its
-   * refusal if its rule has changed.
+   * Counts a request towards the rate of its counter. Tracks the counter once it has had enough requests. Forgets the
+   * refusal of a tracked counter if the rule has changed.
    * @param isNew false for a request that is decided again after it has waited for a slice
    * @returns undefined if the counter is not tracked, and for asks that are neither hard nor soft
    */

@@ -9,9 +9,8 @@ export interface LimitedPaths {
   canApply(endpointPattern: string): boolean
   addRoute(route: LimitedRoute): void
   /**
-   * Returns the patterns that limit the requests to an endpoint, if a rule with this endpoint pattern applies to none
-   * of them: the rule names an exact path, but the requests are matched as requests to other paths. Otherwise, returns
-   * an empty list.
+   * Suggests patterns for a rule that names the exact path of an endpoint but can apply to no request. The requests to
+   * such an endpoint are matched by a different path. Returns an empty list for all other rules.
    */
   patternsInstead(endpointPattern: string): string[]
 }
@@ -24,7 +23,7 @@ export interface LimitedPaths {
 export function limitedPaths(declared: Iterable<string>): LimitedPaths {
   const patterns = [...new Set(declared)].map((text) => {
     const pattern = parsePattern(text)
-    if (pattern === undefined || pattern.method !== undefined) throw new Error(`${text} is not a path pattern without a method`)
+    if (pattern === undefined || pattern.method !== undefined) throw new Error(`${text} must be a path pattern without a method`)
     return pattern
   })
 
@@ -51,14 +50,14 @@ export function limitedPaths(declared: Iterable<string>): LimitedPaths {
   }
 }
 
-/** Returns whether a rule for an exact path can apply to requests to a route with a possible method. */
+/** Returns whether a rule for an exact path can apply to requests to a route. The methods are not compared. */
 function appliesTo({ path: named }: EndpointPattern, { path, countsAs }: LimitedRoute): boolean {
   if (countsAs !== undefined) return countsAs === named
-  // No request has the path of a route with parameters itself.
+  // No request has the literal path of a route with parameters, such as `/items/{id}`.
   return path.includes('{') ? path !== named && fits(named, path) : path === named
 }
 
-/** Returns whether a path is a path of a route, whose parameters are segments in braces. */
+/** Returns whether a path matches a route. The route's parameters are segments in braces. */
 function fits(path: string, route: string): boolean {
   const [given, segments] = [path.split('/'), route.split('/')]
   return given.length === segments.length && segments.every((segment, at) => segment.startsWith('{') || segment === given[at])

@@ -26,7 +26,7 @@ export interface RuleStatus extends LimitStatus {
 export type Verdict =
   /** No rule applies. */
   | { readonly outcome: 'unlimited' }
-  /** Nothing could decide, for example because the rules have not been read yet. The request is therefore allowed. */
+  /** No decision was possible, for example because the rules have not been read yet. The request is allowed. */
   | { readonly outcome: 'undecided'; readonly reason: FailureReason | 'rules_not_ready' | 'fault' }
   | {
       readonly outcome: 'allowed' | 'refused'

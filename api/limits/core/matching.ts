@@ -18,13 +18,13 @@ interface PlacedRule {
   readonly method: string | undefined
 }
 
-/** The rules with one pattern. For each tier and method, `winners` caches the rules that apply. */
+/** Rules whose patterns differ only in the method. For each tier and method, `winners` caches the rules that apply. */
 interface Place {
   readonly rules: PlacedRule[]
   readonly tiers: Set<string>
   readonly methods: Set<string>
   readonly winners: Map<string, readonly PlacedRule[]>
-  /** The rules that apply in the usual case: no rule of the pattern names a tier or a method. */
+  /** The rules that apply in the usual case, in which no rule of the place names a tier or a method. */
   usual: readonly PlacedRule[] | undefined
 }
 
@@ -62,7 +62,7 @@ export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEF
   }
 }
 
-/** Adds the rules of a pattern that apply, except rules whose key already has a rule from a more specific pattern. */
+/** Adds the rules of a place that apply, except rules whose key already has a rule from a more specific pattern. */
 function take(place: Place | undefined, method: string, caller: LimitedCaller, found: CompiledRule[]): void {
   if (place === undefined) return
   for (const { compiled } of winnersOf(place, method, caller.tier)) {
@@ -104,7 +104,7 @@ function winnersOf(place: Place, method: string, tier: string): readonly PlacedR
 }
 
 /**
- * Orders the rules of one pattern: rules for a tier precede rules for `*`, then rules with a method precede rules
+ * Orders the rules of one place: rules for a tier precede rules for `*`, then rules with a method precede rules
  * without one, and then newer rules precede older rules. The id breaks ties, so that all instances agree.
  */
 function mostSpecificFirst(one: PlacedRule, other: PlacedRule): number {

@@ -184,7 +184,7 @@ function isPreflight(c: Context): boolean {
 }
 
 /**
- * Creates an error body in the form of the API. The body has a `request_id` if the app uses Hono's request-id
+ * Creates an error body in the format of the API. The body has a `request_id` if the app uses Hono's request-id
  * middleware before this middleware.
  */
 function refusalBody(c: Context, status: RuleStatus) {

@@ -14,8 +14,8 @@ export interface OwnCounts extends Debts {
    */
   learn(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void
   /**
-   * Decides the asks of one request in the same way as the store. Adds units that the store will not count itself to
-   * the debts.
+   * Decides the asks of one request in the same way as the store. Records the units that the store will not count
+   * itself as debts.
    */
   decide(asks: readonly Ask[], undecided: Undecided): readonly Reading[]
   /** Forgets counters that were reset. */

@@ -10,9 +10,9 @@ export interface CompiledRule {
   /** A name for the rule's key. Rules whose keys have the same parts have the same name. */
   readonly keyName: string
   /**
-   * Returns whether the rule's key applies to a caller. A rule by `api_key` or `user` applies only to callers that have
-   * one. A rule whose key is `ip`, alone or with `endpoint`, applies only to callers with no API key, no user and no
-   * client certificate.
+   * Returns whether the rule's key applies to a caller. A key with `api_key` applies only to callers with an API key,
+   * and a key with `user` only to callers with a user. The key `ip`, alone or with `endpoint`, applies only to callers
+   * with no API key, no user and no client certificate.
    */
   appliesTo(caller: LimitedCaller): boolean
   /**

@@ -8,8 +8,8 @@ export interface RulesInForce {
   /** Compiles the rules for the first time. Must be called once, when all rules have been read. */
   ready(): void
   /**
-   * Schedules the rules to be compiled again, together with other recent changes. Must be called when a rule has
-   * changed.
+   * Schedules a new compilation of the rules. Changes in quick succession share one compilation. Must be called when a
+   * rule has changed.
    */
   changed(): void
   /** Whether the compiled table includes every change so far. */

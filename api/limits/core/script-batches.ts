@@ -23,7 +23,7 @@ export interface ScriptBatchesOptions {
   /** Monotonic ms. */
   monotonic(): number
   readonly timeoutMs: number
-  /** Called for every failed batch except `background` batches, with the cause. */
+  /** Called for every failed batch except `background` batches. The cause of a timeout is undefined. */
   onFailure?(reason: FailureReason, cause: Error | undefined): void
   /**
    * Called with every answer. If `isLate`, the answer arrived after the time limit, and its requests have proceeded

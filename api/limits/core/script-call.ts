@@ -58,6 +58,7 @@ export function argumentsOf({ kinds, calls }: ScriptCall): number[] {
  * Decodes the readings of one request.
  * @param numbers the script's answer
  * @param from position at which the readings of the request begin
+ * @param asks number of asks in the request
  */
 export function readingsOf(numbers: readonly number[], from: number, asks: number): Reading[] {
   const readings: Reading[] = []

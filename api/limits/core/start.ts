@@ -114,7 +114,7 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
 function memoryGauge(metrics: Registry, memory: MemoryWatch): void {
   new Gauge({
     name: 'redis_memory_used_ratio',
-    help: 'Share of memory in use on the fullest Redis server, relative to maxmemory or, without maxmemory, to the machine',
+    help: 'Share of memory in use on the fullest Redis server, relative to maxmemory or, without maxmemory, to the memory of the machine',
     registers: [metrics],
     async collect() {
       const ratio = await memory.ratio()

@@ -23,13 +23,13 @@ const MS_PER_SECOND = 1_000
 export function limiterTelemetry({ registry, log, later }: LimiterTelemetryOptions): LimiterTelemetry {
   const decisions = new Counter({
     name: 'rate_limit_decisions_total',
-    help: 'Requests by decision: unlimited, allowed, refused, or undecided (allowed because nothing could decide)',
+    help: 'Requests by decision: unlimited, allowed, refused, or undecided (allowed because no decision was possible)',
     labelNames: ['outcome'],
     registers: [registry],
   })
   const undecided = new Counter({
     name: 'rate_limit_undecided_total',
-    help: 'Requests that Redis did not decide, by reason; this instance decided them by its own counts, or nothing could decide them',
+    help: 'Requests that Redis did not decide, by reason; this instance decided them by its own counts, or allowed them undecided',
     labelNames: ['reason'],
     registers: [registry],
   })

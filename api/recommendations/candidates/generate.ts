@@ -45,8 +45,8 @@ const OLDER_ITEM = 0.8
 
 /**
  * Collects the candidates of a request from the channels that suit the kind of list. Leaves out the anchor and items
- * that are watched, hidden or inactive. All searches for vectors start together, before any candidate is collected,
- * because another thread may answer them.
+ * that are watched, hidden or inactive. All vector searches start together, before any candidate is collected, because
+ * another thread may answer them.
  */
 export async function generateCandidates(sources: CandidateSources, request: CandidateRequest): Promise<CandidateSet> {
   const { items, leaders } = sources
@@ -71,8 +71,8 @@ export async function generateCandidates(sources: CandidateSources, request: Can
   /** Returns the similar items of the anchor or, without an anchor, of each of the last five items. */
   async function allSimilar(): Promise<ReadonlyMap<bigint, readonly SimilarItem[]>> {
     const naming = anchor === undefined ? user.lastViewed : [anchor]
-    // The last items share BY_ITEMS. Otherwise, items without neighbours, for which `similarTo` finds up to `most`
-    // items, could fill the set before the other channels add theirs.
+    // The last items share BY_ITEMS. For an item without neighbours, `similarTo` finds up to `most` items. If `most`
+    // were larger, these items could fill the set before the other channels add candidates.
     const most = Math.ceil(BY_ITEMS / naming.length)
     return new Map(await Promise.all(naming.map(async (itemId) => [itemId, await similarTo(itemId, most)] as const)))
   }
@@ -188,7 +188,8 @@ export async function generateCandidates(sources: CandidateSources, request: Can
   // The vector channel names the most items. If not all of them fit into the set, only the least similar items are
   // missing.
   if (isPersonal) addVector(nearest)
-  // A user may state a hundred preferences. Their items must not displace candidates from the channels above.
+  // A user may state a hundred preferences. The items of these preferences must not displace candidates from the
+  // channels above.
   if (isPersonal) addPreferences()
   // Popular items fill the list if there are few events yet, or if the user has watched everything that is trending.
   if (set.size < TRENDING) for (const row of leaders.overall()) set.of(row, 'popular')

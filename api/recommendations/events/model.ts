@@ -32,7 +32,7 @@ export const eventBody = z
       .optional()
       .openapi({
         description:
-          'Id of the event. Events with the same id are counted once. Without an id and an Idempotency-Key, events with the same user, item, type and second are counted once.',
+          'Id of the event. If a user has several events with the same id within a day, they are counted once. If an event has no id and the request has no Idempotency-Key, this applies to events with the same item, type and second.',
       }),
     context: z
       .strictObject({
@@ -53,7 +53,7 @@ export const eventBody = z
   })
   .superRefine(({ event_type, metadata }, context) => {
     if (event_type !== 'RATE' || metadata?.rating !== undefined) return
-    context.addIssue({ code: 'custom', path: ['metadata', 'rating'], message: 'is missing; a RATE needs 1 to 5' })
+    context.addIssue({ code: 'custom', path: ['metadata', 'rating'], message: 'is missing; a RATE needs a rating from 1 to 5' })
   })
   .openapi('InteractionEvent')
 

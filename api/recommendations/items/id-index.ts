@@ -7,7 +7,7 @@ export interface IdIndex {
   /** @returns -1 for an unknown id */
   find(id: bigint): number
   /**
-   * Adds an unknown id as a new row at the end.
+   * Adds an id as a new row at the end, unless the id is known.
    * @returns the row of the id
    */
   add(id: bigint): number

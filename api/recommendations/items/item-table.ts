@@ -60,13 +60,13 @@ export interface ItemTable {
   shownAt(row: number, now: number): number
   chosenAt(row: number, now: number): number
   /**
-   * Returns the table as blocks. The table may change between two blocks. A table that is restored from them then lacks
-   * some of the changes, or parts of them, until all of these changes are applied again.
+   * Returns the table as blocks. The table may change between two blocks. A table that is restored from these blocks
+   * may lack such changes, or parts of a change, until all of these changes are applied again.
    */
   saved(): Iterable<Buffer>
   /**
-   * Reads one of the blocks. They must be read in their order and into an empty table.
-   * @throws SnapshotError if the block does not fit
+   * Restores one of the blocks. The blocks must be restored in order, and into an empty table.
+   * @throws SnapshotError if the block has an unknown kind or the wrong size
    */
   restore(block: Buffer): void
   /** Returns the properties that the ranker uses. The next call overwrites the returned object. */
@@ -141,8 +141,8 @@ const MOST_COUNTED = 2 ** 32 - 1
 export const ITEM_TABLE_FORM = `1 ${describeColumns(ITEM_COLUMNS)} ${describeColumns(STATS_COLUMNS)}`
 
 /**
- * The content of the last block. It is saved last, so it covers all genres, rows of statistics and lists of traits that
- * earlier blocks refer to.
+ * The content of the table's last block. It is saved last, so it covers all genres, rows of statistics and lists of
+ * traits that earlier blocks refer to.
  */
 interface SavedEnd {
   readonly genres: readonly string[]
@@ -177,7 +177,7 @@ export function itemTable(): ItemTable {
     return row
   }
 
-  /** Restores the next page. The first page exists from the start, but has no rows as long as there are no ids. */
+  /** Restores the next page. The first restored page replaces the empty page that exists from the start. */
   function restorePage<S extends Shape>(to: Columns<S>[], shape: S, content: Buffer): void {
     const page = columnsOf(shape, PAGE_ROWS)
     fillColumns(page, content)
@@ -298,8 +298,8 @@ export function itemTable(): ItemTable {
     shownAt: (row, now) => weekly('shown', row, now),
     chosenAt: (row, now) => weekly('chosen', row, now),
     *saved() {
-      // Pages that other pages refer to are saved after these other pages. They therefore contain everything that is
-      // referred to, even if the table changes while it is being saved.
+      // A page is saved after all pages that refer to it. It therefore contains everything that these pages refer to,
+      // even if the table changes while it is being saved.
       for (const page of pages) yield blockOf(BLOCK.items, bytesOfColumns(page))
       for (const page of statsPages) yield blockOf(BLOCK.stats, bytesOfColumns(page))
       for (const page of traits.pages) yield blockOf(BLOCK.traits, new Uint8Array(page.buffer))

@@ -108,7 +108,7 @@ async function checkedLengths(file: number, rows: number, dimensions: number): P
     for (let at = 0; at < count; at++) {
       let squares = 0
       for (let column = at * dimensions; column < (at + 1) * dimensions; column++) squares += halves[column] * halves[column]
-      if (!Number.isFinite(squares)) throw new FactorsError(`the factors of row ${row + at} are not numbers`)
+      if (!Number.isFinite(squares)) throw new FactorsError(`the factors of row ${row + at} are not finite numbers`)
       lengths[row + at] = Math.sqrt(squares)
     }
   }

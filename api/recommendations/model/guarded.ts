@@ -2,8 +2,8 @@ import type { RecommendationModel } from './model.ts'
 import { SearchError } from './trained-index.ts'
 
 /**
- * The parts of a model. A list can be computed without any of them. `search` is the search for vectors. If it gets no
- * answer in time, the vectors that are known without a search are still used.
+ * The parts of a model. A list can be computed even if some or all parts fail. `search` is the search for the nearest
+ * vectors. If a search gets no answer, the vectors that are known without a search are still used.
  */
 export type ModelPart = 'vectors' | 'search' | 'ranking'
 

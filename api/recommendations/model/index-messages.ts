@@ -20,7 +20,7 @@ export interface SearchQuery {
 /** Reports that the index is open, or why it cannot be opened. */
 export type IndexOpened = { readonly size: number } | { readonly refusal: string }
 
-/** The outcome of a search. The keys and values belong together, best first. */
+/** The outcome of a search. Each value belongs to the key at the same position. The best result comes first. */
 export type SearchOutcome =
   | { readonly id: number; readonly keys: Uint32Array; readonly values: Float64Array }
   | { readonly id: number; readonly failure: string }

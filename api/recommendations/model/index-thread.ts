@@ -77,7 +77,7 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
   let unanswered = new Map<number, Pending | undefined>()
   /** Searches that will be sent together at the end of this turn. */
   let batch: SearchQuery[] = []
-  /** When a search was refused because too many were waiting; undefined if the thread has answered any since. */
+  /** When a search was first refused because too many were waiting; undefined if the thread has answered since. */
   let fullSince: number | undefined
   let lastId = 0
   let pauseMs = FIRST_PAUSE_MS
@@ -107,7 +107,7 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
       if (thread === started) ended(failure)
     })
     const cancelTimer = patientTimer(timers, OPENING_MS, OPENING_MS, () => {
-      opened.reject(new Error('the thread of the index does not open it'))
+      opened.reject(new Error('the thread of the index did not open the index in time'))
       thread = undefined
       void started.terminate()
     })
@@ -131,7 +131,7 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
     fullSince ??= sharedMs()
     if (sharedMs() - fullSince < HUNG_MS) return
     const hung = thread
-    ended(new Error('the thread of the index answers nothing'))
+    ended(new Error('the thread of the index has not answered any search for too long'))
     void hung?.terminate()
   }
 
@@ -179,8 +179,8 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
       const { promise: answer, resolve, reject } = Promise.withResolvers<NearRow[]>()
       unanswered.set(id, { answer, resolve, reject })
       const query = { id, vector, count, by, deadlineMs: sharedMs() + timeoutMs }
-      // `nextTick` waits until everything has run that can run in this turn, such as other requests whose data came in
-      // the same answer of Redis.
+      // `nextTick` runs after everything else in this turn, such as other requests whose data came in the same answer
+      // from Redis.
       if (batch.push(query) === 1) process.nextTick(send)
       const cancelTimer = patientTimer(timers, timeoutMs, timeoutMs, () => {
         // The entry stays until the thread answers it, so that a thread that hangs gets only MOST_UNANSWERED searches.

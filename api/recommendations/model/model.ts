@@ -47,7 +47,7 @@ export interface RecommendationModel {
   }): void
   /**
    * Scores rows of ranking features (row-major, in the order of RANKING_FEATURES) with the trees. A logistic function
-   * maps each score to a number from 0 to 1. Undefined if the trees cannot be used.
+   * maps each score to a number from 0 to 1. Returns undefined if the trees cannot be used.
    */
   score(features: Float64Array, rows: number): Float64Array | undefined
 }

@@ -16,7 +16,7 @@ import { MOST_WHOLE, wholeSearch } from './whole-search.ts'
 
 /** A model with its open files. */
 export interface OpenModel extends RecommendationModel {
-  /** Closes the files after the searches that have begun. */
+  /** Closes the files once all running searches have ended. */
   close(): Promise<void>
 }
 
@@ -44,7 +44,7 @@ const CHECKED_NUMBERS = 1 << 20
 /** The properties of a bundle that are needed to open its vectors. */
 export type VectorShape = Pick<BundleManifest, 'dimensions' | 'items' | 'regularization' | 'greatest_length'>
 
-/** An open model without its trees and without the facts that only its manifest has. */
+/** An open model without its trees and without the properties that only its manifest has. */
 export type OpenVectors = Omit<OpenModel, 'version' | 'sequence' | 'trainedAt' | 'score'>
 
 /**
@@ -273,7 +273,7 @@ async function bytesOf(path: string, bytes: number): Promise<ArrayBuffer> {
 async function checkNumbers(name: string, values: Float32Array | Float64Array): Promise<void> {
   for (let start = 0; start < values.length; start += CHECKED_NUMBERS) {
     for (const value of values.subarray(start, start + CHECKED_NUMBERS)) {
-      if (!Number.isFinite(value)) throw new BundleError(`${name} holds ${value}`)
+      if (!Number.isFinite(value)) throw new BundleError(`${name} contains ${value}, which is not a finite number`)
     }
     await otherWork()
   }

@@ -8,7 +8,7 @@ export interface TrainedIndex {
    * @throws SearchError if another thread searches the index and gives no answer in time
    */
   search(vector: Float32Array, count: number, by: NearBy): Promise<NearRow[]>
-  /** Closes the index after the searches that have begun. */
+  /** Closes the index once all running searches have ended. */
   close(): Promise<void>
 }
 

@@ -19,8 +19,8 @@ export interface Scored {
   readonly score: number
   /**
    * The ranking features of all candidates that were scored together, and the position at which the features of this
-   * candidate start. Only few candidates need a separate array, and creating hundreds of arrays would take noticeable
-   * time.
+   * candidate start. Only a few candidates need an array of their own, and creating hundreds of arrays would take
+   * noticeable time.
    */
   readonly rows: Float64Array
   readonly start: number

@@ -67,7 +67,7 @@ export interface PageTokens {
   sign(rest: RestOfList): string
   /**
    * Reads a page token. Throws ApiError `invalid_page_token` if the token is empty or forged, has expired, belongs to
-   * another user, or comes from a release with a different form of tokens.
+   * another user, or comes from a release with a different token format.
    */
   read(token: string, userId: bigint): RestOfList
 }

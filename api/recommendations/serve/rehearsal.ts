@@ -67,7 +67,7 @@ export function rehearsal(deps: RehearsalDeps): ReadinessProbe {
     async check() {
       if (stage === 'waiting') {
         const missing = await Promise.all(deps.needs.map((need) => need.check()))
-        if (missing.some((reason) => reason !== undefined)) return 'the rehearsal waits for the data of lists'
+        if (missing.some((reason) => reason !== undefined)) return 'the rehearsal is waiting for the data that lists need'
         start()
       }
       return stage === 'over' ? undefined : 'the rehearsal has not ended yet'

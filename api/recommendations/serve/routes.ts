@@ -45,11 +45,11 @@ export const recommendationsRoute = defineRoute({
   operationId: 'recommendations',
   summary: 'Recommend items to a user',
   description:
-    'Returns a list of up to 50 items in pages, with a reason for each item. The list contains no items that the user has watched or hidden, unless `degraded` contains `features`. `degraded` names the parts that were unavailable.',
+    'Returns a list of up to 50 items in pages, with a reason for each item. The list contains no items that the user has watched or hidden, unless `degraded` contains `features`. `degraded` names the parts that were unavailable, and contains `model_age` if the model is older than 6 hours.',
   auth: { kind: 'user', anySubjectOf: 'internal' },
   query: z.object({
     user_id: idParameter('The user. Default: the subject of the token. Services may name any user.', '42').optional(),
-    context: z.enum(CONTEXTS).optional().openapi({ description: 'Default homepage.' }),
+    context: z.enum(CONTEXTS).optional().openapi({ description: 'Default: homepage.' }),
     item_id: idParameter(
       'The item on which the list is based, for `similar` and `because_you_watched`. Default: the last item that the user viewed.',
     ).optional(),

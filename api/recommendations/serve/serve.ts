@@ -22,7 +22,7 @@ import type { LastLists } from './last-lists.ts'
 import type { ListedItem, RestOfList } from './page-token.ts'
 import type { ShownItems } from './shown-items.ts'
 
-/** Parts that an answer may have to do without: docs/services/recommendations.md#degraded */
+/** The ways in which an answer may be degraded: docs/services/recommendations.md#degraded */
 export const DEGRADATIONS = ['features', 'neighbours', 'vectors', 'ranking', 'titles', 'model_age'] as const
 export type Degradation = (typeof DEGRADATIONS)[number]
 
@@ -78,7 +78,7 @@ const NOTHING: ReadonlySet<ModelPart> = new Set()
  */
 export function listServer(deps: ServeDeps) {
   const { views, facts, tables, models, shown, last, reads, now, log } = deps
-  /** Failures of models that were already logged. A failure recurs with every request, so it is logged only once. */
+  /** Model failures that were already logged. A failure recurs with every request, so it is logged only once. */
   const logged = new Set<string>()
 
   /**

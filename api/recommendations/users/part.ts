@@ -74,7 +74,7 @@ export function usersPart({ facts, now, tables, lists }: UsersDeps): Recommendat
         // A body without a time counts as the newest, even if the clock of the process that stored the properties is
         // ahead.
         const updated_at = body.updated_at === undefined ? Math.max(now(), storedAt) : Date.parse(body.updated_at)
-        // The pipeline ignores older properties too, but the topic keeps only its last record about each user.
+        // The pipeline ignores older properties too. In the compacted topic, they would replace the newer record.
         if (updated_at < storedAt) return noContent()
         await facts.publish(recommendationUsers, user_id, { country, language, age_bucket, signup_date, sub_tier, updated_at })
         return noContent()

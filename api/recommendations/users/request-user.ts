@@ -24,7 +24,7 @@ export interface RequestUser {
   /** How often each item was recently shown without having been chosen. */
   readonly timesShown: ReadonlyMap<bigint, number>
   hasWatched(itemId: bigint): boolean
-  /** Whether `hasWatched` has met a page of the seen-set that it could not read and took for empty. */
+  /** Whether `hasWatched` has met a page of the seen-set that it could not read and treated as empty. */
   hasUnreadPages(): boolean
   readonly country: string | undefined
   readonly ageBucket: string | undefined

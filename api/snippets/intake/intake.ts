@@ -42,9 +42,9 @@ const BODY_TYPES = ['application/json', 'text/plain', 'multipart/form-data'] as 
 
 /**
  * Reads a snippet from a body, which may be JSON, plain text or a form. Writes the content to the draft as it arrives,
- * so the memory use does not depend on the size of the content.
- * Throws ApiError and discards the draft: `unsupported_media_type`, `content_too_large`, `invalid_encoding`,
- * `invalid_content`, `invalid_request`, `request_timeout`, `unavailable`.
+ * so the memory use does not depend on the size of the content. On failure, discards the draft and throws ApiError:
+ * `unsupported_media_type`, `content_too_large`, `invalid_encoding`, `invalid_content`, `invalid_request`,
+ * `request_timeout`, `unavailable`.
  */
 export async function takeBody(body: SnippetBody, { blobs, incoming }: IntakeDeps): Promise<TakenBody> {
   const draft = inPlace(blobs.draft(), body.address, incoming)

@@ -129,7 +129,8 @@ export function jsonContentReader(): JsonContentReader {
   function structure(byte: number): void {
     if (byte <= SPACE) return
     if (depth === 1 && byte === COLON) {
-      // Only the first colon follows a name. Otherwise, a long name would be read again for every further colon.
+      // Only the first colon after a name begins a value. If further colons counted, a long name would be parsed again
+      // for each of them.
       isFirstOfValue = isName
       isName = false
       return

@@ -6,7 +6,7 @@ import { LINE_START, type Requirement, requirementOf } from './required.ts'
  */
 export type Grams = Uint8Array
 
-/** Returns whether the pattern may match a text with these grams. If false, it certainly does not match. */
+/** Returns whether the pattern may match a text with these grams. If not, the pattern certainly does not match. */
 export type MayMatch = (grams: Grams) => boolean
 
 /**

@@ -43,7 +43,7 @@ export interface RevealForm {
  */
 export function revealPage(snippet: SnippetRecord, { key, isFile }: RevealForm): string {
   const often = snippet.readsLeft === 1 ? 'once more' : `${snippet.readsLeft} more times`
-  const file = isFile ? ` Your browser will save its ${escapeHtml(sizeOf(snippet.bytes))} as a file.` : ''
+  const file = isFile ? ` Your browser will save the content (${escapeHtml(sizeOf(snippet.bytes))}) as a file.` : ''
   return document(
     'A snippet with limited reads',
     `<main><h1>A snippet with limited reads</h1><p class="note">It can be read ${often} before it is deleted.${file}</p>
@@ -93,7 +93,7 @@ function sizeOf(bytes: number): string {
 
 function readsNote(left: number): string {
   if (left === 0) return 'This was the last read, and the snippet is now deleted. Copy it while you can see it.'
-  return `It can be read ${left === 1 ? 'once more' : `${left} more times`}.`
+  return `This snippet can be read ${left === 1 ? 'once more' : `${left} more times`}.`
 }
 
 function note(html: string): string {

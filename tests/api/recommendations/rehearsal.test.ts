@@ -28,7 +28,7 @@ function opened({ size = 5_000, listMs = 1, ...changed }: { size?: number; listM
 
 test('the process is ready after more than a hundred lists, and does not repeat the rehearsal', async () => {
   const { probe, state } = opened()
-  expect(await probe.check()).toBe('the rehearsal waits for the data of lists')
+  expect(await probe.check()).toBe('the rehearsal is waiting for the data that lists need')
   expect(state.lists).toBe(0)
   state.missing = undefined
   expect(await probe.check()).toBe('the rehearsal has not ended yet')

@@ -104,9 +104,9 @@ describe('revealing a snippet with limited reads', () => {
   test('uses one read per form, and works without a form', async () => {
     const { form, press, send, id } = await burning({ burn_after_reads: 4 })
     const mine = await form()
-    for (const _time of [1, 2]) expect((await press(mine)).text).toContain('It can be read 3 more times.')
-    expect((await press(await form())).text).toContain('It can be read 2 more times.')
-    expect((await press(undefined)).text).toContain('It can be read once more.')
+    for (const _time of [1, 2]) expect((await press(mine)).text).toContain('This snippet can be read 3 more times.')
+    expect((await press(await form())).text).toContain('This snippet can be read 2 more times.')
+    expect((await press(undefined)).text).toContain('This snippet can be read once more.')
     expect((await send('GET', `/api/v1/pastes/${id}`)).body).toMatchObject({ reads_left: 0 })
   })
 

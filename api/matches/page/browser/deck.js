@@ -34,7 +34,7 @@ const KEYS = { ArrowLeft: 'LEFT', ArrowRight: 'RIGHT', ArrowUp: 'SUPER_LIKE', Ba
 /** @type {Readonly<Record<Direction, string>>} */
 const FLIGHTS = { LEFT: 'left', RIGHT: 'right', SUPER_LIKE: 'up' }
 /** @type {Readonly<Record<Direction, string>>} */
-const PAST = { LEFT: 'You passed', RIGHT: 'You like', SUPER_LIKE: 'You super-like' }
+const PAST = { LEFT: 'You passed on', RIGHT: 'You like', SUPER_LIKE: 'You super-like' }
 
 /**
  * Shows candidates one by one, and sends swipes to the server in the order in which the user made them.
@@ -160,7 +160,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
         await ask('POST', 'swipe/rewind')
         if (!isCurrent()) return
         settle()
-        news.textContent = 'Your last swipe is taken back.'
+        news.textContent = 'Your last swipe was taken back.'
         await load(isCurrent)
       } catch (error) {
         const failure = failureOf(error)
@@ -260,7 +260,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   }
 
   return {
-    /** Reads the feed and starts to listen to keys. */
+    /** Reads the feed and starts listening for keys. */
     start() {
       if (isRunning) return
       isRunning = true

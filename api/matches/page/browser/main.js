@@ -51,7 +51,7 @@ function onClosed(failure) {
   leave()
   show(view)
   // Administrators do not see this message, because they need not be users of the feed.
-  if (isNoUser && part('search').hidden) complain('The user of this token cannot use the match feed: its id is not a UUID.')
+  if (isNoUser && part('search').hidden) complain('The user of this token cannot use the match feed, because the user id is not a UUID.')
   return true
 }
 

@@ -76,8 +76,8 @@ function classOf({ examined, passed }) {
 }
 
 /**
- * Returns the second half of the smallest cells. The first of them is the user's own cell, because the smallest cells
- * are this cell and its neighbours, with this cell in the middle.
+ * Returns the second half of the smallest cells. The first cell of the result is the user's own cell, because the
+ * smallest cells are this cell and its neighbours, with this cell in the middle.
  * @param {readonly SearchedCell[]} cells
  */
 function homeFirst(cells) {

@@ -124,7 +124,8 @@ export function matchList({ onFailure }) {
 }
 
 /**
- * Returns the matches that are new. If a match ends, an older match may take its place at the end of a full list.
+ * Returns the matches that are new. When a match ends, an older match may move up to the end of a full list. Such a
+ * match is not new.
  * @param {readonly Match[]} matches newest first
  * @param {Set<string> | undefined} before the ids of the matches that were listed before
  */

@@ -20,6 +20,6 @@ test('a rule can apply to a service if some path matches the patterns of both', 
 })
 
 test('an invalid path pattern is refused with an error that names it', () => {
-  expect(() => limitedPaths(['stack'])).toThrow('stack is not a path pattern without a method')
-  expect(() => limitedPaths(['GET /stack'])).toThrow('GET /stack is not a path pattern without a method')
+  expect(() => limitedPaths(['stack'])).toThrow('stack must be a path pattern without a method')
+  expect(() => limitedPaths(['GET /stack'])).toThrow('GET /stack must be a path pattern without a method')
 })

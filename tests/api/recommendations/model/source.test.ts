@@ -122,7 +122,7 @@ test('the challenger serves its share of the users, always the same users, and n
 
 const NAN_HALF = 0x7e00
 test.each<[string, Partial<TestBundle>, string]>([
-  ['factors that are not numbers', { damage: { 'items.f16': withHalf } }, 'row 0 are not numbers'],
+  ['factors that are not numbers', { damage: { 'items.f16': withHalf } }, 'row 0 are not finite numbers'],
   ['factors that are too short', { damage: { 'items.f16': (content) => content.subarray(2) } }, 'too short'],
   ['another dimension', { dimensions: 128 }, 'the vectors have 128 numbers'],
   [
@@ -130,7 +130,7 @@ test.each<[string, Partial<TestBundle>, string]>([
     { tamper: { 'gram.f64': (content) => Buffer.alloc(content.length, 1) } },
     'gram.f64 does not match its checksum or length',
   ],
-  ['a sum that is not a number', { damage: { 'gram.f64': (content) => Buffer.alloc(content.length, 0xff) } }, 'gram.f64 holds NaN'],
+  ['a sum that is not a number', { damage: { 'gram.f64': (content) => Buffer.alloc(content.length, 0xff) } }, 'gram.f64 contains NaN'],
   ['an unreadable index', { damage: { 'items.usearch': () => Buffer.alloc(100) } }, 'index'],
   ['trees for other columns', { damage: { 'trees.txt': (content) => content.subarray(20) } }, 'feature_names'],
 ])('a bundle with %s is refused, and the old version stays in use', async (_, damage, message) => {
