@@ -74,8 +74,8 @@ const lockerFlow: CommandFlow<Ask, Locker, Answer> = {
  * ## Deciding
  *
  * The decision is a pure function of the state, the command and the time, so you can understand and test it without an
- * engine. The function returns an answer and the new `state`. It omits `state` if nothing changes, and returns null to
- * delete the state.
+ * engine. The function returns an answer and the new `state`. It omits `state` if nothing changes; a `state` of null
+ * deletes the state.
  */
 function decideLocker(state: Locker | undefined, { rider }: Ask, { now }: { now: number }): Decided<Locker, Answer> {
   if (state === undefined) return { answer: { outcome: 'yours', since: now }, state: { rider, since: now } }
@@ -84,7 +84,7 @@ function decideLocker(state: Locker | undefined, { rider }: Ask, { now }: { now:
 
 /*
  * With the options `DECIDING`, the engine commits a single command at once, because its caller waits for the commit.
- * Commands that arrive within 15 ms of a commit are committed together. Topologies that decide commands also run in
+ * Commands that arrive within 15 ms after a commit share the next commit. Topologies that decide commands also run in
  * worker processes of their own (`WORKER_ROLE=deciding`), so that bulk work in other topologies does not delay callers.
  */
 const lockers = topology(
