@@ -156,7 +156,7 @@ test('the changelog has only the last change of a key in each commit', () => {
 /*
  * ## A common mistake
  *
- * A store caches values as objects and encodes them only at the commit, so `get` returns the same object that was
+ * A keyed store caches values as objects and encodes them only at the commit, so `get` returns the same object that was
  * `put`. If you modify that object without putting it again, the change is never saved. Your topology seems to work
  * until the object is evicted from the cache or the worker restarts. Either create new objects, as `worn` does, or put
  * every object that you have modified. A test with a restart reveals the mistake.

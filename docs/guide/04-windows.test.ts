@@ -85,9 +85,9 @@ test('a record that is older than all buckets is counted as late, and has no oth
  *
  * The question "how many between 12:00 and 12:05?" has one final answer. Publish it once, when the window is over. For
  * every task, the engine keeps the greatest event time so far, the *stream time* (`ctx.streamTime`). When stream time
- * passes 12:05, the window is over, except for stragglers. The time that you wait for stragglers is the *grace period*.
- * A record that arrives later is *late*. `return late` counts the record, and sends it unchanged to the source's
- * `lateOutput` if there is one.
+ * reaches 12:05, the window is over, except for stragglers. The time that you wait for stragglers is the *grace
+ * period*. A record that arrives later is *late*. `return late` counts the record, and sends it unchanged to the
+ * source's `lateOutput` if there is one.
  *
  * Three rules make windows correct:
  *
@@ -142,10 +142,10 @@ function published(driver: TestDriver): string[] {
 }
 
 /*
- * An `event` tick runs directly after the record that moves stream time past a multiple of `everyMs`, and gets that
- * multiple as its time. In this test, the driver's wall clock stays at noon, so only event time matters.
+ * An `event` tick runs directly after the record that moves stream time to a multiple of `everyMs` or past it, and gets
+ * that multiple as its time. In this test, the driver's wall clock stays at noon, so only event time matters.
  */
-test('a window is published once, when event time has passed its end and the grace period', () => {
+test('a window is published once, when event time has reached its end plus the grace period', () => {
   const driver = testDriver(fiveMinutes, { startAt: NOON })
   bikeReturned(driver, 'harbour', '12:01')
   bikeReturned(driver, 'museum', '12:02')

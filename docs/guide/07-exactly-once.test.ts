@@ -166,9 +166,9 @@ test('every fare is paid once, through any sequence of crashes', () => {
  *
  * Exactly once costs latency, because readers see a record only when its transaction is committed. By default, a worker
  * commits after at most 100 ms, or as soon as the input pauses. A topology can choose a different interval.
- * `topology(name, build, { commitIntervalMs: 0 })` commits after every poll: results appear within milliseconds, but
- * there are more transactions. With an interval of a second, each commit contains more changes. Because each changed
- * key is encoded only once per commit, longer intervals also make the changelog shorter.
+ * `topology(name, build, { commitIntervalMs: 0 })` commits as often as the brokers permit: results appear within
+ * milliseconds, but there are more transactions. With an interval of a second, each commit contains more changes.
+ * Because each changed key is encoded only once per commit, longer intervals also make the changelog shorter.
  *
  * Read next: chapter 8, dead letters. Sources: `pipelines/engine/worker/commit.ts`,
  * `pipelines/engine/state/restore.ts`.

@@ -164,7 +164,7 @@ test('a rejected record does not move event time', () => {
  * | `deadLetter(code, message)` | records that are wrong | set aside, counted |
  * | an exception | bugs | the worker stops with an error that names the record; nothing of the transaction remains |
  *
- * The last line is deliberate. If *your code* is wrong, the engine must not discard record after record unnoticed. Fix
+ * The last row is deliberate. If *your code* is wrong, the engine must not discard record after record unnoticed. Fix
  * the bug and restart: the worker continues with the record at which it stopped. The next section shows how to choose a
  * different behaviour.
  */
@@ -202,7 +202,7 @@ test('a bug stops the worker at the record, and nothing is lost', () => {
  * all work since the last commit, and repeats it without the failed record. The codes of such dead letters are
  * `process_failed` and `produce_failed`.
  */
-test('with a policy of its source, a record that makes a processor throw becomes a dead letter and has no other effect', () => {
+test('with the policy `dead-letter`, a record leaves nothing but a dead letter if a processor throws or an output is too large', () => {
   const receipts: Topic<string, string> = { name: 'receipts', key: utf8, value: avroValue<string>('string'), partitions: 1 }
   const billing = topology('billing', (t) => {
     const due = keyedStore('due', { key: utf8, value: minutes })

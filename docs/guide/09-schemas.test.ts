@@ -137,7 +137,7 @@ const riderWanted: Topic<string, RideV1 & { rider: string }> = {
   value: avroValue(rideSchema(bike, { name: 'minutes', type: 'int' }, { name: 'rider', type: 'string' })),
 }
 
-test('an incompatible schema is refused before anything starts', async () => {
+test('the registry refuses an incompatible schema and gives the reason', async () => {
   const registry = memoryRegistry()
   await openSerdes(registry, [ridesV1])
   await openSerdes(registry, [ridesV2])

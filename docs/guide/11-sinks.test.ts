@@ -2,13 +2,13 @@
  * # 11. Sinks
  *
  * A topology writes to topics, but web pages get their data from Redis, and reports from ClickHouse. A *sink* copies a
- * topic into such a store. Kafka's transactions do not include other stores, so how can a copy be exact?
+ * topic into such a database. Kafka's transactions do not include other databases, so how can a copy be exact?
  *
- * Sinks follow a well-known rule: **the store keeps the offset up to which the topic has been applied to it, and
+ * Sinks follow a well-known rule: **the database keeps the offset up to which the topic has been applied to it, and
  * updates the offset in the same atomic step as the data.** The sink then recognises a record that it reads twice. It
- * also notices if the store has lost its data, and fills it again from the topic. The offsets that the sink commits to
- * Kafka show its lag. A table sink also continues from them if its last records have no rows in the table, for example
- * because these rows have expired.
+ * also notices if the database has lost its data, and fills it again from the topic. The offsets that the sink commits
+ * to Kafka show its lag. A table sink also continues from them if its last records have no rows in the table, for
+ * example because these rows have expired.
  *
  * You need chapter 1.
  */
@@ -42,18 +42,18 @@ const displays = topology('displays', (t) => {
 /*
  * ## A target
  *
- * A *target* connects a sink to a kind of store. The engine has three targets. `viewTarget` is for views in Redis: each
- * batch is one call of a script, which either writes the data and the new offset or changes nothing. `tableTarget` is
- * for tables in ClickHouse: rows contain their offsets, so the position can be read from the table itself.
+ * A *target* connects a sink to a kind of database. The engine has three targets. `viewTarget` is for views in Redis:
+ * each batch is one call of a script, which either writes the data and the new offset or changes nothing. `tableTarget`
+ * is for tables in ClickHouse: rows contain their offsets, so the position can be read from the table itself.
  * `indexTarget` is for indexes in OpenSearch: the version of a document is the offset of its record, so a repeated
  * write changes nothing. This chapter implements another target, for the displays at the stations, to show what a
  * target must do:
  *
  * - `open` returns the position of the target: the first offset that it lacks, or undefined if the target is empty.
  * - `prepare` computes the changes of a batch and returns a function that writes them. The sink calls that function
- *   again if it does not know whether the first call was applied. The second call must then change nothing.
- * - A target that is down throws `TargetUnavailableError`. The sink keeps the batch and retries with growing pauses. In
- *   the meantime, it does not fetch more records from the partition, so that waiting records do not fill the memory.
+ *   again if it does not know whether the first call was applied. If it was, the second call must change nothing.
+ * - A target that is down throws `TargetUnavailableError`. The sink keeps the batch and retries with growing pauses.
+ *   While more than 4 MiB of records wait, it does not fetch from the partition, so that they do not fill the memory.
  */
 interface Displays {
   next: number | undefined
@@ -94,7 +94,7 @@ const newDisplays = (): Displays => ({ next: undefined, shown: new Map(), writes
 /*
  * A sink runs in the background of the test. Here, it reads from the driver's broker; in a worker process, it reads
  * from the real broker. Kafka divides the partitions among the members of a consumer group. The sinks of a process that
- * write to the same store share one member of the group, but each sink commits offsets under its own name.
+ * write to the same database share one member of the group, but each sink commits offsets under its own name.
  */
 function runSink(driver: TestDriver, target: SinkTarget | DeliveryTarget): Sink {
   const transport = memoryTransport(driver.broker)
@@ -178,7 +178,7 @@ test('a target that has lost its data is filled again', async () => {
  * record. If it still cannot be delivered after a day, it becomes a dead letter. Since the receiver stores no offset, a
  * restarted sink continues at the offsets that it has committed to Kafka. After a crash, it may deliver a record again,
  * so receivers must recognise repeated records by their ids. In the target for a web server, use `httpSender`: it sends
- * records with POST, limits the duration of a request, and reads only the beginning of a long response.
+ * messages with POST, limits the duration of a request, and reads only the beginning of a long response.
  */
 test('a failed delivery is repeated, and does not hold up other records', async () => {
   const driver = testDriver(displays)

@@ -28,7 +28,7 @@ import { memoryBackend, memoryBroker, memoryRegistry, memoryTransport } from '..
 /** Key: the station. Value: the bike that was returned. */
 const returns: Topic<string, string> = { name: 'returns', key: utf8, value: rawValue(utf8), partitions: 4 }
 
-/* Declares the store. The topology and the code that queries it can share this declaration. */
+/* Declares the store. The topology and the code that queries the store can share this declaration. */
 const totalsStore = () => keyedStore('totals', { key: utf8, value: avroValue<number>('int') })
 
 const stationTotals = topology('station-totals', (t) => {
@@ -106,7 +106,7 @@ test('an answer has a typed value and the position of the state from which it wa
 /*
  * The worker derives the partition from the key in the same way as producers do (murmur2). Pass `partition` if the keys
  * of the store differ from the keys of the input records, or if the producer chooses partitions in a different way, as
- * in this test.
+ * in these tests.
  *
  * ## Over HTTP
  *
@@ -118,7 +118,7 @@ test('an answer has a typed value and the position of the state from which it wa
  * Workers learn each other's addresses through their consumer group, so no discovery service is necessary. Each worker
  * announces `HEALTH_ADDRESS`, by default the host and port of its health endpoint.
  */
-test('every worker can answer for every key', async () => {
+test('a client can ask any worker for any key', async () => {
   const [one, two] = [await startProcess(), await startProcess()]
   for (const partition of [0, 1, 2, 3]) bikeReturned('museum', partition)
   for (const { url } of [one, two]) {

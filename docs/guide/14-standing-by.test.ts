@@ -133,13 +133,13 @@ test('the worker that takes over restores nothing, because it already has the st
  * Workers also come and go in normal operation. Their partitions then move to other workers, and often return. The
  * previous owner of a partition keeps its state, by default for an hour (`STATE_KEEP_MINUTES`), and then deletes it. If
  * the partition returns within this time, the worker reads only the changes that it missed. A worker that was killed
- * and restarts with its state folder within the session timeout keeps its partitions, unless other workers have noticed
- * its end before. A worker that stops gracefully gives up its partitions at once, unless `KEEP_PLACE_ON_STOP` announces
- * that it will return.
+ * and restarts with its state folder within the session timeout keeps its partitions, unless other workers have already
+ * noticed that it had ended. A worker that stops gracefully gives up its partitions at once, unless
+ * `KEEP_PLACE_ON_STOP` announces that it will return.
  *
  * With or without standbys, a new worker that lacks at least 100,000 changelog records first restores the state of its
- * future partitions. Until it takes these partitions over, which is at most `WARM_UP_MAX_MINUTES` later, the previous
- * owners continue to process them.
+ * future partitions. Until it takes these partitions over, their previous owners continue to process them.
+ * `WARM_UP_MAX_MINUTES` limits how long the new worker may take.
  *
  * Read next: chapter 15, commands. `docs/engine-reference.md` lists all options, metrics and endpoints. Sources:
  * `pipelines/engine/state/standby.ts`, `pipelines/engine/state/placement.ts`,

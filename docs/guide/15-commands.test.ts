@@ -74,8 +74,8 @@ const lockerFlow: CommandFlow<Ask, Locker, Answer> = {
  * ## Deciding
  *
  * The decision is a pure function of the state, the command and the time, so you can understand and test it without an
- * engine. The function returns an answer and the new `state`. It omits `state` if nothing changes, and returns null to
- * delete the state.
+ * engine. The function returns an answer and the new `state`. It omits `state` if nothing changes; a `state` of null
+ * deletes the state.
  */
 function decideLocker(state: Locker | undefined, { rider }: Ask, { now }: { now: number }): Decided<Locker, Answer> {
   if (state === undefined) return { answer: { outcome: 'yours', since: now }, state: { rider, since: now } }
@@ -84,7 +84,7 @@ function decideLocker(state: Locker | undefined, { rider }: Ask, { now }: { now:
 
 /*
  * With the options `DECIDING`, the engine commits a single command at once, because its caller waits for the commit.
- * Commands that arrive within 15 ms of a commit are committed together. Topologies that decide commands also run in
+ * Commands that arrive within 15 ms after a commit share the next commit. Topologies that decide commands also run in
  * worker processes of their own (`WORKER_ROLE=deciding`), so that bulk work in other topologies does not delay callers.
  */
 const lockers = topology(
@@ -224,9 +224,10 @@ const station = avroValue<Station>(record('Station', [{ name: 'free', type: 'int
  *
  * A rider extends a rental shortly before its end, and the worker dies. When the next worker reads the command, the
  * rental has already ended. If the worker used its own clock, the rider would lose the locker through no fault of their
- * own. With `judgedBy: 'append-time'`, `now` is the time at which the broker appended the command to the log. This time
- * never goes back within a partition. Since the outcome then depends only on the log, it can be checked later. The
- * topic needs the configuration `APPEND_TIME`, so that senders cannot choose the time themselves (ADR 30).
+ * own. With `judgedBy: 'append-time'`, `now` is the latest time at which the broker has appended this command or an
+ * earlier one to the log. It therefore never goes back within a partition. Since the outcome then depends only on the
+ * log, it can be checked later. The topic needs the configuration `APPEND_TIME`, so that senders cannot choose the time
+ * themselves (ADR 30).
  *
  * A tick ends rentals. Its clock is `caught-up` (chapter 5), so it waits for commands that were sent before the end.
  */
@@ -314,7 +315,7 @@ test('an extension that was sent in time counts, although the worker was down wh
  * A sink writes decisions to Redis: a view sink in which `decisionView` wraps the service's own view. In the API,
  * `api/kit/commands/commands.ts` gives the command an id, binds the caller's Idempotency-Key to one request, and waits
  * for the answer. If no answer arrives in time, the API responds with 503 and the command's id. `api/kit/README.md`
- * describes the three steps for adding commands to a service. `pipelines/links/topology.ts` is an example, with ticks
+ * describes the three parts that a service needs for commands. `pipelines/links/topology.ts` is an example, with ticks
  * that change state without a command.
  *
  * Read next: chapter 16, joins. Sources: `pipelines/engine/commands/`, `schemas/commands/topics.ts`,

@@ -2,7 +2,7 @@
  * # 16. Joins and seen-sets
  *
  * Two streams may each carry one half of an event, a few minutes apart and in any order. A *join buffer* keeps each
- * half until the other half arrives, or until the time limit for a match has passed. Another common question is "have I
+ * half until the time limit for a match has passed, so that the other half finds it. Another common question is "have I
  * seen this before?". A *seen-set* answers it with a few bits per item.
  *
  * You need chapters 1 to 5.
