@@ -21,7 +21,10 @@ export type AskLeader<Asked> = (connection: Connection, asked: readonly Asked[])
  * Asks the leader of each partition for an offset. Repeats the requests until all leaders have answered or the delivery
  * timeout is over.
  * @param doing describes the request in error messages
+ * @param signal ends the repetition
  * @returns the offsets, keyed by `partitionKey`
+ * @throws a fatal TransportError when a broker refuses a request; TransportError with code TIMED_OUT after the delivery
+ * timeout, or CLOSED when `signal` fires
  */
 export async function askLeaders<Asked extends TopicPartition>(
   context: Context,
@@ -41,8 +44,8 @@ export async function askLeaders<Asked extends TopicPartition>(
   let refusals = 0
 
   /**
-   * Asks one broker for the missing offsets.
-   * @returns why an offset is still missing; undefined when all offsets are known
+   * Asks one broker for the offsets of the given partitions.
+   * @returns why one of these offsets is still missing; undefined when the broker has returned all of them
    */
   async function askBroker(broker: Broker, asked: readonly Asked[]): Promise<string | undefined> {
     let missing: string | undefined

@@ -31,10 +31,11 @@ export interface Assignment {
   /** Returns the ownership report for the next heartbeat. */
   nextReport(): OwnershipReport
   /**
-   * Makes the next report a full one. Call it when it is unknown whether the coordinator has received the last report.
+   * Makes the next report a full one, for example because it is unknown whether the coordinator has received the last
+   * report.
    */
   forgetReported(): void
-  /** Ends the membership, so that the member owns nothing. */
+  /** Forgets the target assignment and the owned partitions. Must be called when the membership ends. */
   clear(): void
 }
 
@@ -43,7 +44,7 @@ export interface OwnershipReport {
   readonly full: boolean
   /** The owned partitions; undefined when they have not been set since the last confirmed report. */
   readonly owned: readonly TopicPartition[] | undefined
-  /** Must be called when the coordinator has answered the report. */
+  /** Must be called when the coordinator has accepted the report. */
   confirmed(): void
 }
 

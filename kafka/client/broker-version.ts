@@ -61,7 +61,7 @@ interface Versions {
  * Checks that the broker supports all requests of the transport.
  * @returns the transaction version that is enabled in the cluster (the level of its feature `transaction.version`)
  * @throws a fatal TransportError with code UNSUPPORTED_BROKER if the broker does not support a request, for example
- * because it is older than Kafka 4.0
+ * because it is older than Kafka 4.0, or if its feature `group.version` is off; Disconnected when it does not answer
  */
 export async function checkBrokerVersion(connection: Connection): Promise<number> {
   const versions = await ask(connection, apiVersionsV3.api, 'millrace', '1')

@@ -56,9 +56,10 @@ const COORDINATOR_PAUSE_MS = 50
 const METADATA_MAX_AGE_MS = 300_000
 
 /**
- * The cluster's metadata: brokers, leaders, topic ids and coordinators. It remembers all requested topics and, while
- * leaders are looked up, refreshes all of them every five minutes. All other refreshes cover only the topics that a
- * caller names, so that the broker does not have to describe hundreds of topics when a caller looks up one of them.
+ * The cluster's metadata: brokers, leaders, topic ids and coordinators. The cluster remembers all requested topics. A
+ * call of `leader` refreshes all of them if the last such refresh was more than five minutes ago. All other refreshes
+ * cover only the topics that a caller names, so that the broker does not have to describe hundreds of topics when a
+ * caller looks up one of them.
  */
 export interface Cluster {
   connect(): Promise<void>
@@ -93,8 +94,8 @@ export interface Cluster {
   /** Returns the partition count; undefined for a topic that was never looked up, or not found by the last refresh. */
   partitionCount(topic: string): number | undefined
   /**
-   * Makes `askAny` try the other brokers first. Call it when the leaders or coordinators named in the last answers keep
-   * refusing requests. The broker that named them may be cut off from the controller.
+   * Makes `askAny` try all other brokers before the one that answered last. Call it when the leaders or coordinators
+   * that this broker named keep refusing requests. The broker may be cut off from the controller.
    */
   distrust(): void
   /**

@@ -112,10 +112,9 @@ export class FetchPosition implements TopicPartition {
   }
 
   /**
-   * Continues at the offset from which the log differs from the data that was read. Data that `poll` has not returned
-   * yet is fetched again.
-   * @param end the first offset at which the log differs from the data that was read, and the leader epoch before that
-   * offset
+   * Continues at the first offset at which the log differs from the fetched data, or at `position` if `position` is
+   * lower. Data that `poll` has not returned yet is fetched again.
+   * @param end the first offset at which the log differs from the fetched data, and the leader epoch before that offset
    */
   truncateTo(end: EpochEnd): void {
     this.dropQueue()

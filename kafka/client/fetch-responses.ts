@@ -30,7 +30,7 @@ export function openFetchResponses(
   const { log } = context.runtime
   let arrived = false
 
-  /** Returns true if a partition that is not paused has received an answer, even an empty one, since the last call. */
+  /** Returns true if a partition that is not paused has received data or an empty answer since the last call. */
   function takeArrived(): boolean {
     const before = arrived
     arrived = false

@@ -247,7 +247,7 @@ export function openGroupMember(
   async function join(): Promise<void> {
     if (isLeft()) return
     if (state !== 'idle' && state !== 'fenced')
-      throw new TransportError('ILLEGAL_STATE', `a member that is ${state} cannot join`, { fatal: true })
+      throw new TransportError('ILLEGAL_STATE', `a member in the state "${state}" cannot join`, { fatal: true })
     await running
     // The member may have left in the meantime, and must not come back.
     if (isLeft()) return

@@ -17,14 +17,14 @@ import { backoff, markerBackoff } from './retry.ts'
 /** The identity that means "no member" in a commit. Kafka accepts it while the group is empty. */
 export const NO_MEMBER = { memberId: '', epoch: -1 } as const
 /**
- * First wait between two attempts while a transaction that includes the offsets is open. It is short because a
- * restarted worker has to wait for the end of that transaction.
+ * First wait between two attempts. It is short because a restarted worker has to wait until the open transaction that
+ * includes the offsets has ended.
  */
 const UNSTABLE_WAIT_MS = 10
 const NO_OFFSET = -1n
 /**
- * Maximum number of attempts with one member epoch. If the broker refuses an epoch and heartbeats do not change it,
- * another process has taken this member's place.
+ * How often a request is repeated although the broker refuses the member epoch and a heartbeat has not changed it.
+ * After that, another process must have taken this member's place.
  */
 const MAX_EPOCH_REPEATS = 20
 

@@ -20,7 +20,7 @@ export function openMemberlessGroup(context: Context, cluster: Cluster, groupId:
   }
 
   function hasMember(): FencedError {
-    return new FencedError(`group ${groupId} has a member`)
+    return new FencedError(`group ${groupId} has a member, so only a member can commit its offsets`)
   }
 
   async function commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void> {

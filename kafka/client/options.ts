@@ -10,7 +10,7 @@ const REQUEST_TIMEOUT_MS = 30_000
  * client must soon try the next one.
  */
 const CONNECT_TIMEOUT_MS = 5_000
-/** Kafka's delivery.timeout.ms: how long the producer tries to send a batch before the caller gets an error. */
+/** Kafka's default for delivery.timeout.ms. See `deliveryTimeoutMs`. */
 const DELIVERY_TIMEOUT_MS = 120_000
 
 /**

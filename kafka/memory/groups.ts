@@ -184,7 +184,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
     commit(groupId, memberId, offsets) {
       const of = group(groupId)
       if (memberId !== undefined) memberOf(groupId, memberId)
-      else if (of.members.size > 0) throw new FencedError(`group ${groupId} has a member`)
+      else if (of.members.size > 0) throw new FencedError(`group ${groupId} has a member, so only a member can commit its offsets`)
       let unknown: TransportError | undefined
       for (const { topic, partition, offset, metadata = '' } of offsets) {
         if (partition < (partitionCount(topic) ?? 0)) of.offsets.set(partitionKey(topic, partition), { offset, metadata })

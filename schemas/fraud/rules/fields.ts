@@ -114,7 +114,11 @@ const ENTRIES = {
     'features.geo_impossible_travel',
     'whether the distance exceeds 100 km and is too far to travel at 900 km/h',
   ],
-  'geo.travel_severity': ['number', 'features.geo_travel_severity', 'distance / (hours passed x 900 km), 0 to 1; 0 up to 100 km'],
+  'geo.travel_severity': [
+    'number',
+    'features.geo_travel_severity',
+    'distance / (hours passed x 900 km), at most 1; 0 if the distance is at most 100 km',
+  ],
   'time.since_last_txn_sec': ['number', 'features.time_since_last_txn_s', "seconds since the user's previous transaction"],
   'time.hour_utc': ['number', (transaction) => dateOf(transaction).getUTCHours(), 'hour of the day in UTC, 0 to 23', 'required'],
   'time.weekday_utc': ['number', (transaction) => dateOf(transaction).getUTCDay(), 'day of the week in UTC, 0 (Sunday) to 6', 'required'],

@@ -68,7 +68,9 @@ test('a group with a member refuses commits from processes outside the group, bu
   await member.join()
   await ownPartitions(member, 1)
   await member.heartbeat()
-  await expect(group.commit(offsetOf(topic, 4))).rejects.toThrow(new FencedError(`group ${groupId} has a member`))
+  await expect(group.commit(offsetOf(topic, 4))).rejects.toThrow(
+    new FencedError(`group ${groupId} has a member, so only a member can commit its offsets`),
+  )
   expect(await committed(group)).toEqual({ offset: 3, metadata: '' })
   expect(await group.members()).toMatchObject([{ memberId: member.memberId, partitions: [{ topic, partition: 0 }] }])
 })
