@@ -42,8 +42,8 @@ export interface MatchesSystemOptions {
   /** Number of worker processes. Default 1. */
   readonly workerCount?: number
   /**
-   * If true, topics with many partitions in production have several partitions in this system. Default: false, with one
-   * partition.
+   * If true, topics with many partitions in production have several partitions in this system. By default, each of
+   * these topics has one partition.
    */
   readonly isPartitioned?: boolean
   readonly brokerSettings?: BrokerSettings
