@@ -83,7 +83,7 @@ test('several interactions with an item count like one interaction with the sum 
   await model.close()
 })
 
-test('a model keeps only the vectors of the items that were added last, so that a growing catalogue does not fill the memory', async () => {
+test('of items newer than itself, a model keeps only the vectors of those added last, so that a growing catalogue does not fill the memory', async () => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0, 'title:cold': 1 } })
   const model = await openModel(folder, { mostAdded: 2 })
   const add = (itemId: bigint, title: string) => model.addItem({ itemId, title, categoryPath: '', attributes: {} })
