@@ -29,11 +29,11 @@ describe('the grams that a match must contain', () => {
     [/BEGIN Ä/i, [['begin ']]],
     [/\w\d[a-z]./, []],
     [/a|\w/, []],
-  ])('finds those of %s', (pattern, requirement) => {
+  ])('are found for %s', (pattern, requirement) => {
     expect(requirementOf(pattern)).toEqual(requirement)
   })
 
-  it('throws for an unknown escape instead of guessing', () => {
+  it('are not guessed if the pattern contains an unknown escape, which causes an error', () => {
     expect(() => requirementOf(/\x41/)).toThrow('is not understood')
   })
 })
