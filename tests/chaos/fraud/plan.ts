@@ -130,7 +130,7 @@ const SHARES: readonly (readonly [PaymentKind, number])[] = [
 ]
 const LONGEST_UNTIL_AGAIN_MS = 3_000
 const USUAL_AMOUNT = 100
-/** Smallest of the high amounts. Each of them is so high that the default profile alone sends it to review. */
+/** Smallest of the high amounts. A payment of such an amount is reviewed even if its user's profile cannot be read. */
 const HIGH_AMOUNT = 1_500
 const HIGH_AMOUNTS = 0.03
 const FOREIGN = 0.1
