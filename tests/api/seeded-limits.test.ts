@@ -70,7 +70,7 @@ test('a user can set a limited number of blocks a day, because each block is not
   expect(found.map(({ rule }) => rule.rule_id).sort()).toEqual(['matches-block', 'matches-block-daily'])
 })
 
-test('a route keeps its seeded limit when an administrator limits it together with others', () => {
+test('a route keeps its seeded limit when an administrator limits it together with other routes', () => {
   const strict = { ...seededLimits[0], rule_id: 'all', endpoint_pattern: '/api/v1/*', key: ['client' as const], limit_count: 5 }
   const found = compileRules([...seededLimits, strict]).match('GET', '/api/v1/urls/{short_code}/stats', USER)
   expect(found.map(({ rule }) => rule.rule_id).sort()).toEqual(['all', 'links-stats'])

@@ -353,7 +353,7 @@ describe('lists', () => {
     expect((await send('GET', `/api/v1/users/42/pastes?${query}`)).status).toBe(400)
   })
 
-  test('lists have no page beyond 2,000 snippets, and a search finds only snippets that still exist', async () => {
+  test('lists have no page beyond 2,000 snippets, and a search shows only snippets that still exist and have unlimited reads', async () => {
     const { create, send, found } = await snippetsApi()
     for (const query of ['', '&q=word']) expect((await send('GET', `/api/v1/pastes?page=21&limit=100${query}`)).status).toBe(400)
     const { body } = await create({ content: 'x', visibility: 'public' })

@@ -90,7 +90,7 @@ test('a caller may use only a share of the slots and of the queue, and an IPv6 /
 
 describe('while another request waits', () => {
   /**
-   * Fills all slots, each from a different address. Within six seconds, each slot transfers the given number of bytes.
+   * Fills all slots, each from a different address. Within six seconds, the slots transfer the given numbers of bytes.
    */
   async function fullOf(bytes: readonly number[]) {
     const clock = { ms: 0 }

@@ -116,7 +116,7 @@ test('a topic named like a property of every object is stored like any other', a
   })
 })
 
-test('interests need a user, and get unavailable without Kafka and not_ready before the view is ready', async () => {
+test('requests for interests need a user, and get unavailable without Kafka and not_ready before the view is ready', async () => {
   const { get, send, bearer, kafka, redis } = await trendsApi()
   expect(await get(PATH)).toMatchObject({ status: 401, body: { error: 'unauthorized' } })
   expect(await send('PUT', PATH, {})).toMatchObject({ status: 401 })

@@ -118,7 +118,7 @@ describe('an error in the limiter never fails the request', () => {
   })
 })
 
-test('without a callback for warnings, a process warning has the number of requests and the reason', async () => {
+test('without a callback for warnings, a process warning contains the number of requests and the reason', async () => {
   const told: string[] = []
   const hear = (warning: Error) => void told.push(`${warning.name}: ${warning.message}`)
   process.on('warning', hear)
