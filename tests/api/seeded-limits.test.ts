@@ -15,25 +15,25 @@ const CHEAP: Readonly<Record<string, string>> = {
   'GET /v1/trends': 'its responses come from a cache',
   'GET /v1/trends/available': 'it returns a constant response or compares 551 short names',
   'GET /v1/trends/closest': 'it compares 500 positions, which takes microseconds',
-  'GET /v1/trends/stream': 'its readers are bounded, and their lists come from the same cache',
-  'GET /trends/files/{file}': 'it serves one file, which is read once',
-  'GET /match': 'it serves one file, which is read once',
-  'GET /match/{file}': 'it serves one file, which is read once',
+  'GET /v1/trends/stream': 'the number of its readers is bounded, and their lists come from the cache of `GET /v1/trends`',
+  'GET /trends/files/{file}': 'it serves one file from memory',
+  'GET /match': 'it serves one file from memory',
+  'GET /match/{file}': 'it serves one file from memory',
   'GET /v1/me/interests': 'it reads Redis once',
   'GET /api/v1/pastes/{paste_id}':
     'it reads once; concurrent large transfers are bounded, and only a snippet with limited reads costs a command',
   'GET /api/v1/pastes/{paste_id}/raw': 'it costs as much as the route without `/raw`',
-  'GET /fraud': 'it serves one file, which is read once',
-  'GET /fraud/{file}': 'it serves one file, which is read once',
+  'GET /fraud': 'it serves one file from memory',
+  'GET /fraud/{file}': 'it serves one file from memory',
   'GET /api/v1/categories': 'all categories are in memory',
   'GET /api/v1/categories/{category_id}': 'all categories are in memory',
   'GET /api/v1/products/{product_id}': 'it reads once, and its answer is kept for a second',
   'GET /api/v1/images/{content_hash}/{file}': 'it serves one file, which caches keep forever',
-  'GET /shop/files/{file}': 'it serves one file, which is read once',
+  'GET /shop/files/{file}': 'it serves one file from memory',
   'GET /api/v1/me/preferences': 'it reads Redis once',
   'GET /recommendations/explain': 'without the scope `internal`, it only redirects or refuses',
   'GET /recommendations/sign-in': 'it serves one constant page',
-  'GET /recommendations/files/{file}': 'it serves one file, which is read once',
+  'GET /recommendations/files/{file}': 'it serves one file from memory',
 }
 const ADDRESS: LimitedCaller = { clientId: 'ip:192.0.2.1', tier: 'free', ip: '192.0.2.1' }
 const USER: LimitedCaller = { clientId: 'user:42', tier: 'free', userId: '42', ip: '192.0.2.1' }
@@ -70,13 +70,13 @@ test('a user can set a limited number of blocks a day, because each block is not
   expect(found.map(({ rule }) => rule.rule_id).sort()).toEqual(['matches-block', 'matches-block-daily'])
 })
 
-test('a route keeps its seeded limit when an administrator limits it together with others', () => {
+test('a route keeps its seeded limit when an administrator limits it together with other routes', () => {
   const strict = { ...seededLimits[0], rule_id: 'all', endpoint_pattern: '/api/v1/*', key: ['client' as const], limit_count: 5 }
   const found = compileRules([...seededLimits, strict]).match('GET', '/api/v1/urls/{short_code}/stats', USER)
   expect(found.map(({ rule }) => rule.rule_id).sort()).toEqual(['all', 'links-stats'])
 })
 
-test("no service's limits cover the paths of another service, because limited reads are not cached", async () => {
+test("no service's limits cover a path that another service leaves unlimited, because limited reads are not cached", async () => {
   const services = await Promise.all(
     apiServices.map(async ({ name, limitedPaths: declared }) => {
       const { service } = await serviceOnFakes(name)

@@ -5,8 +5,9 @@ import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
 
 const SETUP_TIMEOUT_MS = 120_000
 /**
- * Time limit of each action in a page. An action takes milliseconds, but the default of 30 s has failed while other
- * tests kept the machine busy. The limit is shorter than a test's time limit, so that the error names the action.
+ * Time limit of each action in a page. An action takes milliseconds, but actions have exceeded the default limit of
+ * 30 s while other tests kept the machine busy. The limit is shorter than a test's time limit, so that the error names
+ * the action.
  */
 const ACTION_TIMEOUT_MS = 100_000
 const PATH = (process.env.PATH ?? '').split(delimiter)

@@ -126,7 +126,7 @@ describe('the desk of fraud scoring in Chromium, with real servers', () => {
     await page.getByLabel('To', { exact: true }).fill(inAnHour.slice(0, 16))
     await page.getByRole('button', { name: 'Start' }).click()
     await page.getByText('The back-test is done.').waitFor()
-    // Compares the whole report, so that a failed test shows all its differences.
+    // Searches the text of the whole report, so that a failed test shows the report.
     await expect.poll(() => page.locator('#backtest-report').textContent(), SOON).toContain(`approve → review1 ${rule}-t`)
 
     await page.getByLabel('Value').fill(user)

@@ -171,7 +171,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.route('**/api/v1/cases?*', (route) => void unanswered.push(route))
     await page.getByRole('link', { name: 'Rules', exact: true }).click()
     await page.getByText('rules, version 7').waitFor()
-    // Lets the test decide when the queue is read again, and when the time of a request is over.
+    // Lets the test decide when the queue is read again, and when a request times out.
     await page.evaluate(() => {
       const limits: AbortController[] = []
       AbortSignal.timeout = () => {

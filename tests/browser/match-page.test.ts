@@ -149,7 +149,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.getByText('Your last swipe has led to a match').waitFor()
   })
 
-  test('a rewind after a failed swipe does not take back the swipe before that', async () => {
+  test('a rewind after a failed swipe does not take back an earlier swipe', async () => {
     const { promise: isPressed, resolve: press } = Promise.withResolvers<void>()
     const answers = [swiped, failure(500, 'internal'), swiped]
     const { page, asked } = await opened({
@@ -169,7 +169,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.keyboard.press('Backspace')
     press()
     await expect.poll(() => top(page).textContent()).toBe('Person 2, 22')
-    // The page would have sent the rewind before it sends the next swipe.
+    // If the page sent the rewind, it would do so before it sends this swipe.
     await page.keyboard.press('ArrowUp')
     await expect.poll(() => answers.length).toBe(0)
     expect(asked.filter((name) => name.startsWith('POST'))).toEqual(['POST swipe RIGHT', 'POST swipe LEFT', 'POST swipe SUPER_LIKE'])
@@ -192,7 +192,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
       'POST swipe': () => swiped,
     })
     await top(page).waitFor()
-    // Lets the test decide when the time is over.
+    // Lets the test decide when the request times out.
     await page.evaluate(() => {
       const limit = new AbortController()
       AbortSignal.timeout = () => limit.signal

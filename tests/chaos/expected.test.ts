@@ -101,7 +101,7 @@ test('a time that was closed before all payments in the log were counted is a fa
 
 test('a partition that has stopped closing times is a fault, and the output is incomplete until it continues', () => {
   const { merchant, judged, done } = closings()
-  expect(judged()).toEqual([`partition ${merchant} has closed no time of 3`])
+  expect(judged()).toEqual([`partition ${merchant} has closed no time and counted 0 payments of 3`])
   expect(judged([100, 0], [200, 2])).toEqual([`partition ${merchant} closed its last time with 2 payments of 3`])
   expect(done([100, 0], [200, 2])).toBe(false)
   expect(done([100, 0], [200, 3])).toBe(true)

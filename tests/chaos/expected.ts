@@ -213,7 +213,7 @@ function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing
   return byMerchant(payments).flatMap((wanted, partition) => {
     const last = closed.get(String(partition))?.at(-1)
     if (last !== undefined && (isAhead(last, timing) || last.payments === wanted.length)) return []
-    const is = last === undefined ? 'has closed no time' : `closed its last time with ${last.payments} payments`
+    const is = last === undefined ? 'has closed no time and counted 0 payments' : `closed its last time with ${last.payments} payments`
     return [`partition ${partition} ${is} of ${wanted.length}`]
   })
 }

@@ -53,7 +53,7 @@ export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say
 
   /** Waits until the worker has a running process, so that a fault can stop or kill it. */
   async function runs(worker: WorkerSlot): Promise<void> {
-    await waitUntil(() => worker.report !== undefined, { what: `worker ${worker.slot} runs`, timeoutMs: READY_WITHIN_MS })
+    await waitUntil(() => worker.report !== undefined, { what: `the process of worker ${worker.slot}`, timeoutMs: READY_WITHIN_MS })
   }
 
   async function comeBack(worker: WorkerSlot, afterMs: number): Promise<void> {
@@ -118,7 +118,7 @@ export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say
         // files of all kinds exist.
         await worker.kill()
         worker.start()
-        await waitUntil(() => worker.report?.ready === true, { what: `worker ${worker.slot} ready`, timeoutMs: READY_WITHIN_MS })
+        await waitUntil(() => worker.report?.ready === true, { what: `worker ${worker.slot}`, timeoutMs: READY_WITHIN_MS })
         await worker.kill()
         say(`damaged (${fault.how}): ${worker.damage(fault.how, fault.file)}`)
         return worker.start()
@@ -167,7 +167,7 @@ export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say
         } finally {
           process.kill(broker.pid as number, 'SIGCONT')
         }
-        return waitUntil(() => broker.isHealthy(), { what: 'the broker answers', timeoutMs: BROKER_ANSWERS_MS })
+        return waitUntil(() => broker.isHealthy(), { what: 'the broker after its suspension', timeoutMs: BROKER_ANSWERS_MS })
     }
   }
 

@@ -67,7 +67,7 @@ export async function emptyRedis(address: string): Promise<void> {
   }
 }
 
-/** Returns the pid of the child of a process that runs the given file. */
+/** Returns the pid of the child process that runs the given file. `pid` is the pid of the parent. */
 export function childOf(pid: number | undefined, file: string): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
   const found = children.find((child) =>

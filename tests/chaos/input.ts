@@ -146,7 +146,7 @@ function noteSource(random: Random, longestBytes: number): () => string {
 
 /**
  * Commits the transaction.
- * @returns false if this failed with a temporary error; the transaction is then given up
+ * @returns false if the commit failed with a temporary error and the transaction was aborted
  */
 async function tryCommit(producer: WorkerProducer): Promise<boolean> {
   try {

@@ -15,7 +15,8 @@ const { seed, rounds, parts } = settings
 const TWEETS_PER_SECOND = 40
 const SECOND_MS = 1_000
 /**
- * Added to the ids at each repetition of the recording. It is larger than the difference between any two of its ids.
+ * Added to the ids at each repetition of the recording. It is larger than the difference between any two ids in the
+ * recording.
  */
 const IDS_PER_ROUND = 100_000_000_000_000_000n
 /**
@@ -94,7 +95,8 @@ test(
       say(`round ${round} of ${rounds} is over`)
     }
     await trial.endInput()
-    // After this check, even tweets without an acknowledgement are certainly in the log before the last window is due.
+    // This check reads the log, so even tweets that were never acknowledged are known to be there before the last
+    // window is due.
     await trial.checkPublished()
     const windowEnd = await trial.nextWindow({ wholeMinute: true })
     await trial.checkPublished()

@@ -39,7 +39,7 @@ const token = (subject: string, scope?: string) => system.token(subject, scope)
 const send = (method: string, path: string, body?: unknown, headers: Record<string, string> = admin, api = apis[0]) =>
   sendTo(api, method, path, headers, body)
 
-/** Sends a request to a path that no other test uses. */
+/** Sends a GET request, by default without a token. Each test uses its own paths. */
 const visit = (path: string, headers: Record<string, string> = {}, api = apis[0]) => send('GET', path, undefined, headers, api)
 const rule = (path: string, limit: number, more: object = {}) => ({
   match: { endpoint_pattern: `/api/v1${path}` },
@@ -91,7 +91,7 @@ describe('rules', () => {
     ])
   })
 
-  test('a rule for a path that no service limits is created with a warning', async () => {
+  test('a rule that no request to this API can match is stored with a warning', async () => {
     const foreign = { rule_id: named(), match: { endpoint_pattern: 'GET /checkout' }, limit: 3, window_seconds: LONG_WINDOW }
     const made = await send('POST', '/rate-limits/rules', foreign)
     expect(made).toMatchObject({ status: 201, body: { warnings: [expect.stringContaining('/api/v1/rate-limits/check')] } })
@@ -102,7 +102,7 @@ describe('rules', () => {
     expect(concrete.body.warnings).toEqual([expect.stringContaining('/api/v1/rate-limits/usage/{client_id}')])
   })
 
-  test('an invalid rule is refused with the reason', async () => {
+  test('invalid rules, existing and unknown ids, and callers without permission get specific errors', async () => {
     const one = { rule_id: named(), ...rule('/a', 1) }
     expect((await send('POST', '/rate-limits/rules', one)).status).toBe(201)
     expect(await send('POST', '/rate-limits/rules', one)).toMatchObject({
@@ -123,7 +123,7 @@ describe('rules', () => {
     expect((await send('GET', '/rate-limits/rules', undefined, {})).status).toBe(401)
   })
 
-  test('the list contains the seeded rules', async () => {
+  test('the list of rules contains seeded rules', async () => {
     const { body } = await send('GET', '/rate-limits/rules?limit=100')
     expect(body.rules.map(({ rule_id }: { rule_id: string }) => rule_id)).toEqual(
       expect.arrayContaining(['snippets-create', 'snippets-create-anonymous']),
@@ -169,7 +169,7 @@ describe('a limit', () => {
     for (const api of apis)
       await expect.poll(async () => (await visit(`/${shared}`, user, api)).headers.get('x-ratelimit-limit'), SOON).toBe('6')
     const usage = () => send('GET', '/rate-limits/usage/user:42', undefined, user)
-    /** Returns the count. Without a count, returns the body, so that a failed test shows the error in it. */
+    /** Returns the count. Without a count, returns the whole body, so that a failed test shows the error. */
     const current = async () => {
       const { body } = await usage()
       return body.rules?.find(({ rule_id }: { rule_id: string }) => rule_id === shared)?.current ?? body
@@ -195,14 +195,14 @@ describe('a limit', () => {
     await expect.poll(async () => (await visit(`/${shared}`, user)).status, SOON).toBe(404)
   })
 
-  test('the usage of an address is shown to anonymous callers from that address, but not to users or for other addresses', async () => {
+  test('the usage of an address is shown to an anonymous caller from that address, but not to a caller from another address or to a user', async () => {
     const own = await send('GET', '/rate-limits/usage/ip:127.0.0.1', undefined, {})
     expect(own).toMatchObject({ status: 200, body: { client_id: 'ip:127.0.0.1' } })
     expect((await send('GET', '/rate-limits/usage/ip:192.0.2.1', undefined, {})).status).toBe(401)
     expect((await send('GET', '/rate-limits/usage/ip:127.0.0.1', undefined, await token('43'))).status).toBe(403)
   })
 
-  test('is also decided on behalf of other gateways, and their requests produce the same records', async () => {
+  test('is also decided on behalf of other gateways, and violations by their callers are recorded', async () => {
     const internal = await token('gateway', 'internal')
     const checked = (body: object) => send('POST', '/rate-limits/check', body, internal)
     const gateway = named()
@@ -223,7 +223,7 @@ describe('a limit', () => {
 })
 
 describe('analysis', () => {
-  test('violations of a log-only rule are reported, and a draft is replayed', async () => {
+  test('violations of a log-only rule are reported, and a simulation counts the requests that a draft would reject', async () => {
     const soft = named()
     const asked = { rule_id: soft, ...rule(`/${soft}`, 2, { action: 'log_only' }) }
     expect((await send('POST', '/rate-limits/rules', asked)).status).toBe(201)

@@ -11,7 +11,7 @@ test('a rule for a path that no service limits is shown with a warning', () => {
   expect(shown('GET /checkout').warnings).toEqual([expect.stringContaining('/api/v1/rate-limits/check')])
 })
 
-test('a rule for the exact path of requests that are matched as requests to another path is shown with a warning', () => {
+test('a rule is shown with a warning if requests to its exact path count as requests to another path', () => {
   const paths = limitedPaths(['/api/v1/*', '/v1/blocks/*'])
   paths.addRoute({ method: 'POST', path: '/api/v1/urls', countsAs: undefined })
   paths.addRoute({ method: 'POST', path: '/api/v1/urls/bulk', countsAs: '/api/v1/urls' })

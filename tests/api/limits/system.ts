@@ -13,7 +13,7 @@ import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
 
 const NODES = 3
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
-/** An address where no ClickHouse runs. The API must have an address, but decides requests without ClickHouse. */
+/** Settings without a ClickHouse. The API needs an address, but decides requests without ClickHouse. */
 const NO_CLICKHOUSE = { CLICKHOUSE_URL: 'http://127.0.0.1:1', PIPELINES: 'limits' }
 
 /** Servers, one worker, and three API processes with the rate limit service. */

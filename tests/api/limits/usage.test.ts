@@ -13,7 +13,7 @@ test.each([
   expect(limitedClientId(asked, false)).toBe(counted)
 })
 
-test('while memory is short, the usage of an IPv6 address is that of its /48 network, by which its requests are counted', () => {
+test('while memory is short, the usage of an IPv6 address is that of its /48 network, under which its requests are counted', () => {
   expect(limitedClientId('ip:2001:db8:1:2::1', true)).toBe('ip:2001:db8:1::/48')
   expect(limitedClientId('ip:192.0.2.1', true)).toBe('ip:192.0.2.1')
 })

@@ -25,13 +25,13 @@ export function aliasRace(system: LinksSystem, alias: string): AliasRace {
   const answers: Promise<Sent>[] = []
   let answered = 0
   /**
-   * Time at which callers give up. Callers do not give up before `finish` sets it, because faults may last that long.
+   * Time at which callers give up. They do not give up before `finish` is called, because faults may last until then.
    */
   let giveUpAt = Infinity
 
   /**
-   * Returns the address of a caller. Each has a separate address, because the repetitions of all callers during a fault
-   * would exceed the rate limit of one address.
+   * Returns the address of a caller. Each caller has a separate address, because the repetitions of all callers during
+   * a fault would exceed the rate limit of one address.
    */
   const addressOf = (caller: number) => `10.201.${caller >> 8}.${caller & 255}`
   const urlOf = (caller: number) => `https://example.com/${alias}/${caller}`
@@ -46,7 +46,7 @@ export function aliasRace(system: LinksSystem, alias: string): AliasRace {
   }
 
   /**
-   * Sends the request of a caller. After a 503 or a failed connection, repeats it with the same id through another
+   * Sends the request of a caller. After a 503 or a failed connection, repeats it with the same key through another
    * instance.
    */
   async function untilAnswered(caller: number): Promise<Sent> {

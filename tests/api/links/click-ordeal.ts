@@ -114,7 +114,7 @@ export async function clickOrdeal(system: LinksSystem, counting: Counting, optio
   }
 }
 
-/** Checks the counts, after every partition has processed its last click and no more clicks can follow. */
+/** Waits until the view includes all clicks, and then checks the counts in Redis. */
 async function expectCounted(redisUrl: string, inLog: ReadonlyMap<string, number>): Promise<void> {
   const redis = new Redis(redisUrl)
   const ended = Date.now()

@@ -141,7 +141,7 @@ test.each(['stats', 'clicks.csv'])('statistics are shown only to the owner and a
   expect([missing.status, ((await missing.json()) as { error: string }).error]).toEqual([404, 'url_not_found'])
 })
 
-test('while the view is being built, statistics get an error instead of zeros, and the API stays ready', async () => {
+test('while the view is being built, a request for statistics gets an error instead of zeros, and the API stays ready', async () => {
   const { get, redis, app } = await clicksApi()
   redis.flush()
   const response = await get('stats')
@@ -202,7 +202,7 @@ test('an export covers the given range, by default the last 90 days, and a wrong
   expect(wrong.status).toBe(400)
 })
 
-test('an export gets an error if its query fails before the first row, and is cut off if it fails later', async () => {
+test('an export gets an error if its first query fails, and is cut off if a later query fails', async () => {
   const { get, table } = await clicksApi()
   table.error = new ApiError({ code: 'unavailable', status: 503, retryable: true, when: '', message: 'away' })
   expect((await get('clicks.csv')).status).toBe(503)

@@ -10,7 +10,7 @@ const CALLERS = 200
 const LINKS = 30
 
 test(
-  'on a Redis Cluster of three nodes results arrive, links are readable on every node, and one caller wins an alias even if a worker is killed',
+  'on a Redis Cluster of three nodes, results arrive, links on all nodes are readable, and one caller wins an alias even if a worker is killed',
   async () => {
     const system = await startLinksSystem({ redisCluster: await privateRedisCluster(NODES), registry: await testStack().registry() })
     onTestFinished(() => system.folder.finish())

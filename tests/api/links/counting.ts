@@ -15,7 +15,7 @@ export interface Counting {
   readonly worker: SupervisedWorker
 }
 
-/** How long the worker and the table may take to start on a busy machine. */
+/** How long the worker may take to start on a busy machine. */
 const READY = { what: 'the worker that counts', timeoutMs: 90_000 }
 
 export async function startCounting({ folder, env: common }: LinksSystem): Promise<Counting> {

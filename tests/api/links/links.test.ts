@@ -86,7 +86,7 @@ describe('POST /api/v1/urls', () => {
     ['7d', 7 * DAY_MS],
     ['30d', 30 * DAY_MS],
     ['1y', 365 * DAY_MS],
-  ])('a link with the expiration %s expires at that time', async (expiration, ms) => {
+  ])('a link with the expiration %s expires after that time', async (expiration, ms) => {
     const { create, clock } = await linksApi()
     expect((await create({ long_url: URL_1, expiration })).body.expires_at).toBe(new Date(clock.now + ms).toISOString())
   })
@@ -154,7 +154,7 @@ describe('POST /api/v1/urls', () => {
     }
   })
 
-  test('answers 503 with the command id while nothing decides, and a retry with that id gets the link', async () => {
+  test('answers 503 with the command id while commands are not decided, and a retry with that id gets the link', async () => {
     const { create, faults, decide } = await linksApi()
     faults.deciderDown = true
     const late = await create({ long_url: URL_1 })
@@ -335,7 +335,7 @@ describe('GET /api/v1/urls/{short_code}/qr', () => {
   })
 })
 
-test('while the views are being built, requests for a QR code or a list get not_ready, and no 404 or empty list', async () => {
+test('while the views are being built, requests for a QR code or a list get not_ready instead of a 404 or an empty list', async () => {
   const { send, redis } = await linksApi()
   redis.flush()
   expect(await send('GET', '/api/v1/urls/missing/qr')).toMatchObject({ status: 503, body: { error: 'not_ready' } })

@@ -65,7 +65,7 @@ test.each(['https://go.example/', 'http://127.0.0.1:8091/x', 'http://notsho.rt/'
   },
 )
 
-test('a URL may have 2,048 characters, as given and as stored', () => {
+test('a URL may have up to 2,048 characters, as given and as stored', () => {
   const longest = `https://example.com/${'a'.repeat(2_028)}`
   expect(check(longest)).toBe(longest)
   expect(check(`${longest}a`)).toBe('refused')

@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000
 
 /**
  * Serves two handlers on one server: the API's front handler for requests with `x-listener: front`, and the listener
- * for short domains for all other requests.
+ * for short domains for all other requests. Requests that the front handler leaves to the API get 299.
  */
 async function shortApi({ countryHeader, proxies = LOOPBACK }: { countryHeader?: string; proxies?: readonly string[] } = {}) {
   const api = await linksApi()
@@ -119,7 +119,7 @@ test('a link whose clicks are not counted redirects with 301, which caches may k
   expect(clicks).toEqual([])
 })
 
-test('an expired link answers 404, or redirects to its fallback address, which counts as a click', async () => {
+test('an expired link answers 404, or redirects to its fallback address and counts the click like any other', async () => {
   const { visit, link, clicks, clock } = await shortApi()
   const gone = await link({ expiration: '1h' })
   const leading = await link({ expiration: '1h', expired_url: 'https://example.com/over' })

@@ -67,7 +67,10 @@ async function shortenTopics(brokers: string): Promise<void> {
   await transport.close()
 }
 
-/** Returns the topics and other stores whose files contain one of these byte strings, in alphabetical order. */
+/**
+ * Returns the topics whose files contain one of these byte strings. The names `redis` and `state` stand for the files
+ * of Redis and of the worker. All names are sorted.
+ */
 function holding(needles: readonly Buffer[]): string[] {
   const { path } = system.folder
   const logs = join(path, 'kafka', 'logs')
@@ -124,8 +127,8 @@ test('soon after the erasure of a user is due, no store contains their profile o
   const texts = [mark, `|${units.lat}|${units.lon}|`].map((text) => Buffer.from(text))
   const needles = [...texts, avroDouble(place.lat), avroDouble(place.lon)]
   const held = new Set<string>()
-  // Collects the stores over time, because a topic with a short retention may lose the user's data before the slowest
-  // store has received it.
+  // Collects the names over time, because a topic with a short retention may lose the user's data before the slowest
+  // store has received the data.
   await waitUntil(
     async () => {
       for (const store of holding(needles)) held.add(store)
@@ -133,7 +136,7 @@ test('soon after the erasure of a user is due, no store contains their profile o
     },
     { what: 'the user in every store', ...SOON },
   ).catch((error: unknown) => {
-    throw new Error(`only in ${[...held].join(', ')}`, { cause: error })
+    throw new Error(`the data of the user is only in ${[...held].join(', ')}`, { cause: error })
   })
   expect((await ann.ask('DELETE', 'me')).status).toBe(204)
 
@@ -151,7 +154,7 @@ test('soon after the erasure of a user is due, no store contains their profile o
     },
     { what: 'the erasure', ...GONE },
   ).catch((error: unknown) => {
-    throw new Error(`still on disk: ${found.join(', ')}`, { cause: error })
+    throw new Error(`the data of the user is still in ${found.join(', ')}`, { cause: error })
   })
   const rows = `SELECT count() AS swipes FROM match_swipes WHERE swiper_id = '${ann.id}'`
   await expect.poll(() => system.rowsOf(rows), { timeout: SOON.timeoutMs }).toEqual([{ swipes: expect.toBeOneOf([0, '0']) }])

@@ -77,7 +77,7 @@ async function explained(members: readonly string[]) {
   return JSON.parse(answer.body as string)
 }
 
-test('a search is explained by cells, and every other user counts once, with the first reason for which the search excludes the user', async () => {
+test('a search is explained cell by cell, and every other user counts once, with the first reason for which the search excludes the user', async () => {
   const north = { lat: HERE.lat + 0.1, lon: HERE.lon }
   const body = await explained([
     member(ANN),

@@ -47,7 +47,7 @@ async function feed(
   }
 }
 
-test('a feed request counts as activity, which is reported once in ten minutes', async () => {
+test('a feed request counts as activity, which is reported at most once in ten minutes', async () => {
   const update = { user_id: ANN, lat: null, lon: null, accuracy_m: null, ts: NOW }
   const reported = {
     status: 200,
@@ -75,17 +75,17 @@ test('the place and activity of a feed request count even if the clock of the wo
   expect(active.published).toEqual([[locationUpdates, ANN, { ...update, lat: null, lon: null }]])
 })
 
-test('without Kafka, a feed is answered, and its activity is noted', async () => {
+test('without Kafka, a feed request is answered and noted as activity', async () => {
   expect(await feed({}, 0, true)).toMatchObject({ status: 200, noted: [[ANN, activeField(NOW)]] })
 })
 
-test('a candidate shows whole kilometres and a rounded score', async () => {
+test('a candidate is shown with whole kilometres and a rounded score', async () => {
   const left = [{ userId: BOB, place: { lat: 1.0301, lon: 2 }, score: 0.123456 }]
   const { candidates } = await feed({}, NOW, false, left)
   expect(candidates).toEqual([{ user_id: BOB, display_name: 'Bob', age: 35, photo_urls: [], bio: '', distance_km: 3, score: 0.12 }])
 })
 
-test('the hint is not in the past when a kept candidate is gone, because the others stay valid', async () => {
+test('candidates whose profiles are gone still count for the refill hint, so that the hint is not in the past', async () => {
   const left = [BOB, ...['w', 'x', 'y', 'z']].map((userId) => ({ userId, place: PLACE, score: 0.5 }))
   const builtAt = NOW - 2 * MINUTE_MS
   const { candidates, hint } = await feed({}, NOW, false, left, { builtAt })

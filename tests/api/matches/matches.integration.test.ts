@@ -31,8 +31,8 @@ let nextTown = 0
 
 let system: Awaited<ReturnType<typeof matchesSystem>>
 /**
- * Couples who already find each other in their feeds. They are created together, because each would have to wait: an
- * empty feed triggers another search only after a pause.
+ * Couples who already find each other in their feeds. They are created at the same time, because the creation of each
+ * couple includes a wait: an empty feed triggers another search only after a pause.
  */
 let couples: Couple[]
 const COUPLES = 10
@@ -50,7 +50,7 @@ function townLatitude(town: number): number {
   return -40 + town * 8
 }
 
-/** Creates a user with a profile near the centre of a town. */
+/** Creates a user with a profile, `north` degrees north of the centre of a town. */
 async function person(town: number, north: number, profile: object = {}, options: { api?: number; id?: string } = {}): Promise<TestUser> {
   const user = await system.user(options)
   const answer = await user.ask('PUT', 'me', { display_name: 'X', birth_date: '1990-05-01', ...profile })
@@ -137,7 +137,7 @@ describe('two users who like each other', () => {
     expect(pushes).toHaveLength(2)
   })
 
-  test('ending a match applies to both users', async () => {
+  test('a match that one user ends disappears for both users', async () => {
     const { ann, bob } = await couple()
     await ann.ask('POST', 'swipe', like(bob))
     await bob.ask('POST', 'swipe', like(ann))
@@ -341,7 +341,7 @@ test('a user who moves too often must wait', async () => {
   expect(statuses).toEqual([...Array.from({ length: 20 }, () => 200), 429])
   expect((await ann.ask('POST', 'location', { lat: 50, lon: 100 })).body.error).toBe('rate_limit_exceeded')
   expect((await ann.ask('GET', `feed?lat=19.001&lon=100`)).status).toBe(200)
-  // A user who leaves and returns has no place, but cannot use this to evade the limit on moves.
+  // A user who deletes the profile and creates it again loses the place, but does not evade the limit on moves.
   const key = { 'idempotency-key': randomUUID() }
   await expect.poll(async () => (await ann.ask('DELETE', 'me', undefined, key)).status, SOON).toBe(204)
   const location = async () => (await ann.ask('POST', 'location', { lat: 50, lon: 100 })).status
@@ -383,7 +383,7 @@ test('an administrator can find out why one user does not see another', async ()
 })
 
 describe('invalid requests get specific errors', () => {
-  test('requests', async () => {
+  test('feeds, swipes, rewinds, locations and blocks', async () => {
     const { ann } = await couple()
     const stranger = await system.user()
     expect((await stranger.ask('GET', 'feed')).body.error).toBe('profile_not_found')

@@ -31,7 +31,7 @@ const profile: MatchProfile = {
 
 /**
  * Opens the routes for Ann. The users in `likers` like her, or have a match with her if `matchedAt` is given. The first
- * of these users liked or matched her most recently.
+ * of these users liked or matched her most recently. Commands are added to `sent`, and their result is `answer`.
  */
 function routesOf(
   likers: readonly Partial<MatchProfile>[],
@@ -185,7 +185,7 @@ test('a match that a block has ended is noted separately, so that it stays ended
   expect(await notesOf(unblockRoute, { ...done, ended_at: NOW })).toEqual([...blocks(NOW + 1, false), ...ended])
 })
 
-test('a block and its removal are later than the profile of the caller, so that they do not count as actions of a deleted profile', async () => {
+test('a block and its removal are dated later than the profile of the caller, so that they do not count as actions of a deleted profile', async () => {
   const sent: PairCommand[] = []
   const ask = routesOf([], { sent }, { outcome: 'done', changed_at: NOW })
   for (const route of [blockRoute, unblockRoute]) expect((await ask(route, { params: { user_id: BOB } })).status).toBe(204)
@@ -208,7 +208,7 @@ test('a report of a match has the key of the pair, and is accepted even if the p
   expect(sent).toEqual([{ action: 'notify', actor_id: ANN, other_id: BOB, match_id: matchIdOf(ANN, BOB), matched_at: NOW, not_before: 0 }])
 })
 
-test('only other services may report a match, and a wrong report is refused', async () => {
+test('only other services may report a match, and an invalid report is refused', async () => {
   const { app, bearer } = await matchesApi()
   const body = { match_id: matchIdOf(ANN, BOB), user_a: ANN, user_b: BOB, matched_at: new Date(NOW).toISOString() }
   async function report(scope: string | undefined, change: object = {}): Promise<number> {

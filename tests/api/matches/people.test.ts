@@ -129,7 +129,7 @@ test('a list of users leads to not_ready while a user is missing in a part of th
   expect([...(await known.listed([ann, cat])).keys()]).toEqual([ann, cat])
 })
 
-test('a refused move has the fields of every 429', async () => {
+test('the error for a refused move has the same fields as every 429', async () => {
   const known = people({
     views: {} as Parameters<typeof people>[0]['views'],
     scripts: { run: async () => 1_001 },

@@ -85,7 +85,7 @@ test('a feed waits for a search that is already running, and serves its result',
   expect(stored.searches).toBe(0)
 })
 
-test('a search that fails gives back its lock, so that the next feed does not wait', async () => {
+test('a search that fails releases its lock, so that the next feed does not wait', async () => {
   const held = new Set<unknown>()
   const { feed, stored, clock } = world(async (name, [token]) => {
     if (name === 'unlock-build') return void held.delete(token)
@@ -114,7 +114,7 @@ test('a feed runs its own search if the other search does not end', async () => 
   expect(stored.searches).toBeGreaterThan(0)
 })
 
-test('a process runs 32 searches at once, and refuses further searches', async () => {
+test('a process runs at most 32 searches at once, and refuses further searches', async () => {
   const { feed, stored } = world(async (name) => (name === STORE_STACK.name ? [] : 1))
   const { promise, resolve } = Promise.withResolvers<void>()
   stored.gate = promise
@@ -126,7 +126,7 @@ test('a process runs 32 searches at once, and refuses further searches', async (
   expect((await feed('late')).left).toEqual([])
 })
 
-test('requests that arrive together do not exceed the limit, and refused requests do not count towards it', async () => {
+test('requests that arrive together do not exceed the limit on searches, and refused requests do not count towards this limit', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const { feed } = world(async (name) => {
     if (name === STORE_STACK.name) return []

@@ -115,7 +115,7 @@ test('a swipe is accepted unchecked while the view is unavailable, and refused i
   await expect(swipes(ANN, 'RIGHT')).rejects.toMatchObject({ definition: matchesErrors.invalid_target })
 })
 
-test.each(['swipe_duration_ms', 'feed_position'])('%s is a whole number from 0, or left out', (field) => {
+test.each(['swipe_duration_ms', 'feed_position'])('%s is a whole number from 0 to 2^31 - 1, or left out', (field) => {
   const body = { target_user_id: BOB.toUpperCase(), direction: 'LEFT' }
   expect(SwipeBody.parse(body)).toEqual({ target_user_id: BOB, direction: 'LEFT' })
   expect(SwipeBody.parse({ ...body, [field]: 0 })).toMatchObject({ [field]: 0 })

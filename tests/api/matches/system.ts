@@ -42,8 +42,8 @@ export interface MatchesSystemOptions {
   /** Number of worker processes. Default 1. */
   readonly workerCount?: number
   /**
-   * If true, topics with many partitions in production have several partitions in this system. Default: false, with one
-   * partition.
+   * If true, topics with many partitions in production have several partitions in this system. By default, each of
+   * these topics has one partition.
    */
   readonly isPartitioned?: boolean
   readonly brokerSettings?: BrokerSettings
@@ -104,7 +104,7 @@ export async function matchesSystem(options: MatchesSystemOptions = {}) {
     CLICKHOUSE_URL: clickhouse,
     CLICKHOUSE_DATABASE: database,
     API_SERVICES: 'matches',
-    // Acknowledgements take longer than the default limit of 25 ms on a busy machine, and most tests do not test this
+    // On a busy machine, acknowledgements take longer than the default limit of 25 ms, and most tests do not test this
     // limit.
     SWIPE_WAIT_MS: String(SWIPE_WAIT_MS),
     // Redis, too, may respond later than the default limit on a busy machine.

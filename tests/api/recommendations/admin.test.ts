@@ -58,7 +58,7 @@ test('the lengths of texts are limited in code points', async () => {
   expect((await api.send('PUT', '/api/v1/me/preferences', { user: '42', body: { preferences: [preference] } })).status).toBe(200)
 })
 
-test('an item or a user without updated_at is stored, even if another process, whose clock is ahead, stored the earlier one', async () => {
+test('an item or a user without updated_at is stored, even if a process whose clock is ahead stored the previous version', async () => {
   const ahead = START + 2_000
   await put('/internal/items/5', { title: 'Earlier', updated_at: iso(ahead) }, 'internal')
   await put('/internal/items/5', { title: 'Corrected' }, 'internal')
@@ -69,7 +69,7 @@ test('an item or a user without updated_at is stored, even if another process, w
   expect(api.published.at(-1)).toMatchObject({ topic: 'recommendation-users', value: { country: 'FR', updated_at: ahead } })
 })
 
-test('preferences are stored even if another process, whose clock is ahead, stored the earlier ones', async () => {
+test('preferences are stored even if a process whose clock is ahead stored the previous ones', async () => {
   const ahead = START + 5 * 60_000
   api.putUser('42:self', { page: null, self: selfOf({ ...NEW_USER, preferences_updated_at: ahead }) })
   const preferences = [{ category: 'genre', value: 'Comedy', weight: 1 }]
@@ -116,7 +116,7 @@ test.each([
 test.each([
   ['picks', { kind: 'NEW_RELEASE_BOOST', factor: 2, max_age_days: 30 }],
   ['new-releases', { kind: 'LIST', item_ids: ['1'] }],
-])('the editorial list %s is refused with the content %j, because it would have no effect or switch the rule off', async (name, body) => {
+])('the editorial list %s is refused with %j, because it would have no effect or would end the boost of new items', async (name, body) => {
   const refused = await put(`/api/v1/editorial-lists/${name}`, body, 'admin')
   expect(refused).toMatchObject({ status: 400, body: { error: 'invalid_request', details: [{ path: 'body.kind' }] } })
   expect(api.published).toEqual([])

@@ -22,8 +22,8 @@ test.each([
   ['a time 6 minutes ahead', { ...VIEW, timestamp: NOW_SECONDS + 360 }, 'body.timestamp'],
   ['a time 91 days ago', { ...VIEW, timestamp: NOW_SECONDS - 91 * 86_400 }, 'body.timestamp'],
   ['no item', { event_type: 'VIEW' }, 'body.item_id'],
-  ['an item of 0', { ...VIEW, item_id: 0 }, 'body.item_id'],
-  ['an item beyond 64 bits', { ...VIEW, item_id: '9223372036854775808' }, 'body.item_id'],
+  ['the item id 0', { ...VIEW, item_id: 0 }, 'body.item_id'],
+  ['an item id beyond 64 bits', { ...VIEW, item_id: '9223372036854775808' }, 'body.item_id'],
   ['an unknown field', { ...VIEW, extra: 1 }, 'body'],
 ])('an event with %s is refused and not published', async (_what, body, path) => {
   const before = api.published.length
@@ -66,7 +66,7 @@ test('an event without an id gets an id, and a repetition of the event gets the 
   expect(one).toMatchObject({ key: 42n, value: { item_id: 5n, event_id: `5-VIEW-${NOW_SECONDS}` } })
 })
 
-test('an event without an id or a time counts once if its repetition has the same Idempotency-Key', async () => {
+test('an event without an id or a time gets the same id again if its repetition has the same Idempotency-Key', async () => {
   const send = async (key: string | undefined, path: string, body: object) => {
     api.state.now += 5_000
     const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key }
@@ -103,7 +103,7 @@ test.each([
   ['item_id=x'],
   ['user_id=-1'],
   ['diversity=maybe'],
-])('a list with %s is refused', async (query) => {
+])('a request for a list with %s is refused', async (query) => {
   const { status, body } = await api.send('GET', `/api/v1/recommendations?${query}`, { user: '42' })
   expect([status, body.error]).toEqual([400, 'invalid_request'])
 })
@@ -123,7 +123,7 @@ test('a page token that is forged, foreign or expired is refused', async () => {
   api.state.now = START
 })
 
-test('an unknown item has no similar items', async () => {
+test('a request for similar items is refused for an unknown item and for a limit of 0', async () => {
   expect((await api.send('GET', '/api/v1/items/999/similar')).body.error).toBe('item_not_found')
   expect((await api.send('GET', '/api/v1/items/1/similar?limit=0')).status).toBe(400)
 })

@@ -71,7 +71,7 @@ test('the page explains the list that the API returns, and records nothing as se
   expect(api.published).toHaveLength(before)
 })
 
-test('without a token, the page leads to the sign-in and back, and other scopes are not sufficient', async () => {
+test('without a token, the page redirects to the sign-in with the same query, and other scopes are not sufficient', async () => {
   const anonymous = await open('explain?user_id=42&context=homepage', { scope: null })
   expect([anonymous.status, anonymous.headers.get('location')]).toEqual([303, '/recommendations/sign-in?user_id=42&context=homepage'])
   const { status, html } = await open('explain?user_id=42', { scope: 'admin' })
@@ -89,7 +89,7 @@ test('a browser whose session has ended is led to the sign-in, and its cookie is
   expect(headers.get('set-cookie')).toContain('millrace-session=; Expires=Thu, 01 Jan 1970')
 })
 
-test('an analyst of another service, whose subject is not a user id, reads which scope the page needs', async () => {
+test('an analyst of another service, whose subject is not a user id, gets 403 and an offer to sign in with another token', async () => {
   const { status, headers, html } = await open('explain', { subject: 'ann', scope: 'fraud:analyst' })
   expect([status, headers.get('content-type')]).toEqual([403, 'text/html; charset=utf-8'])
   expect(html).toContain('Sign in with another token')
@@ -115,7 +115,7 @@ test('an empty form is not an error, and an unknown user also gets a list', asyn
   expect(html).toContain('Trending now')
 })
 
-test('a list without Redis names the missing parts', async () => {
+test('the page names the parts of a list that are missing without Redis', async () => {
   api.state.isRedisAway = true
   const { status, html } = await open('explain?user_id=42')
   expect(status).toBe(200)

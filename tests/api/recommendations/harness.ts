@@ -24,7 +24,7 @@ import { userFeaturesView } from '../../../state/views/recommendations/users.ts'
 import type { ViewOperation } from '../../../state/views/view.ts'
 import { START, testApp } from '../kit/harness.ts'
 
-/** Created with the first API, because hooks do not run in a file whose tests are all skipped. */
+/** The folder is created with the first API, because hooks do not run in a file whose tests are all skipped. */
 let folder: string | undefined
 afterAll(() => {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })

@@ -53,7 +53,7 @@ test('at most three items of a genre are among the first 20, unless too few item
 })
 
 test('the places of new items go to the newest items that nobody has seen yet', async () => {
-  // The oldest of these items are among the most popular ones.
+  // Some of these items are also among the 200 most popular ones.
   for (let id = 1_001n; id <= 1_300n; id++) api.putItem(id, {})
   api.putItem(1_298n, { created_at: START - 2 * 3_600_000 })
   api.putItem(1_250n, { created_at: START - 3_600_000 })
@@ -238,7 +238,7 @@ test('while the view is being rebuilt, a user does not count as a new user who h
   expect((await list()).degraded).toEqual([])
 })
 
-test('a list is not empty while Redis has lost the properties of items, and the list reports this until the properties are back', async () => {
+test('a list is not empty while Redis has lost the properties of items, and the list reports the loss until the properties are back', async () => {
   api.state.lostViews = ['recommendation-items']
   const body = await list('limit=20')
   expect(body.recommendations).toHaveLength(20)

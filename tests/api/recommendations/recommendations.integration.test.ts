@@ -119,7 +119,7 @@ test(
 )
 
 test(
-  'a hidden item does not appear in lists until the user undoes this',
+  'a hidden item does not appear in lists until the user unhides it',
   async () => {
     const headers = await stack.bearer('23', '')
     const first = async () => (await list('23', 'limit=50')).body.recommendations.map(({ item_id }: { item_id: string }) => item_id)

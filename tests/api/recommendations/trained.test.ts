@@ -117,9 +117,9 @@ test('without vectors, the trees rank candidates from neighbours and trends', as
 })
 
 test.each<[string, () => Error]>([
-  ['fail', brokenIndex],
-  ['get no answer in time', () => new SearchError('late', 'the search of the index took too long')],
-])('if the vectors %s, the last list is served again without items that the user has hidden since', async (_, error) => {
+  ['fails', brokenIndex],
+  ['gets no answer in time', () => new SearchError('late', 'the search of the index took too long')],
+])('if a search of the vectors %s, the last list is served again without items that the user has hidden since', async (_, error) => {
   const { api, list, hide } = await trainedApi()
   const before = (await list()).recommendations.map(({ item_id }: Listed) => item_id)
   hide(BigInt(before[0]))
@@ -141,7 +141,7 @@ test('if a search gets no answer in time, candidates from other channels still g
   expect(new Set(similarities(body).map(Math.round))).toEqual(new Set([0, 1]))
 })
 
-test('in the API, a thread searches the index of a large catalogue, and searches without an answer are counted', async () => {
+test('a thread searches the index of a large catalogue, and searches without an answer are counted', async () => {
   const { api, list } = await trainedApi((folder, options) => openBrittle(folder, { ...options, mostWhole: 0 }))
   const body = await list()
   expect([body.recommendations[0].explain.channel, body.degraded]).toEqual(['vector', []])

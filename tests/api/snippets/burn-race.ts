@@ -26,7 +26,7 @@ export async function burnRace(stack: SnippetStack, name: string, reads: number)
   const path = `/api/v1/pastes/${made.body.paste_id}`
   const answers: Promise<Asked>[] = []
   /**
-   * Time at which readers give up. Readers do not give up before `finish` sets it, because faults may last that long.
+   * Time at which readers give up. They do not give up before `finish` is called, because faults may last until then.
    */
   let giveUpAt = Infinity
 

@@ -14,7 +14,8 @@ test(
     onTestFinished(() => stack.finish())
     const get = (path: string, headers: Record<string, string>, api: number) => stack.send('GET', path, { headers, api: stack.apis[api] })
 
-    // Every instance can read snippets, lists and versions, and grants each remaining read of a burning snippet once.
+    // Every instance can read snippets, lists and versions. Together, the instances grant each remaining read of a
+    // burning snippet once.
     const owner = await stack.bearer('42')
     const titles = Array.from({ length: SNIPPETS }, (_, index) => `number ${index}`)
     const made = await Promise.all(titles.map((title) => stack.create({ content: `content of ${title}`, title }, owner)))

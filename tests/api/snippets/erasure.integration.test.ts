@@ -91,7 +91,8 @@ function places(): Record<string, string> {
 
 /**
  * Returns the stores that contain one of these byte strings, with the first matching file of each. In Kafka, hashes do
- * not count, because the keys of tombstones remain for a day and may be the hash of a content.
+ * not count, because the keys of tombstones remain for a day and may be the hash of a content. Files in the `merged`
+ * parts of ClickHouse do not count either.
  */
 function holding(needles: readonly Buffer[], merged: ReadonlySet<string> = new Set()): Record<string, string> {
   const found: Record<string, string> = {}
@@ -155,7 +156,7 @@ test('no part of deleted and burnt snippets remains on any disk', { ...AT_FIRST_
     },
     { what: 'the erasure', ...GONE },
   ).catch((error: unknown) => {
-    throw new Error(`still on disk: ${JSON.stringify(found)}`, { cause: error })
+    throw new Error(`traces of the snippets are still on disk: ${JSON.stringify(found)}`, { cause: error })
   })
   expect((await read()).status).toBe(404)
   const logged = JSON.stringify([stack.apis[0].lines, stack.worker.lines])

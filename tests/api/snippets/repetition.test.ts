@@ -138,7 +138,7 @@ describe('a repeated read of a burning snippet', () => {
     expect(published.length - before).toBe(MOST_UNKNOWN_KEYS + 1)
   })
 
-  test('is not found once the owner has deleted the snippet or it has expired', async () => {
+  test('gets 404 once the owner has deleted the snippet or the snippet has expired', async () => {
     const deleted = await burning({ burn_after_reads: 2 }, ALICE)
     await deleted.read('mine')
     await deleted.send('DELETE', `/api/v1/pastes/${deleted.id}`, { as: ALICE })

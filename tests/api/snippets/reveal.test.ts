@@ -48,7 +48,7 @@ describe('revealing a snippet with limited reads', () => {
     expect((await send('GET', path)).status).toBe(404)
   })
 
-  test('works for a signed-in browser, but not with its session from another page', async () => {
+  test('works for a signed-in browser, but only if the request comes from the same origin', async () => {
     const api = await snippetsApi()
     const { body } = await api.create({ content: 'secret', burn_after_reads: 1, visibility: 'private' }, ALICE)
     const cookie = `millrace-session=${(await api.bearer(ALICE)).authorization.slice('Bearer '.length)}`
@@ -110,7 +110,7 @@ describe('revealing a snippet with limited reads', () => {
     expect((await send('GET', `/api/v1/pastes/${id}`)).body).toMatchObject({ reads_left: 0 })
   })
 
-  test('is not repeated once the owner has deleted the snippet or it has expired', async () => {
+  test('cannot be repeated once the owner has deleted the snippet or the snippet has expired', async () => {
     const deleted = await burning({ burn_after_reads: 2 }, ALICE)
     const mine = await deleted.form()
     expect((await deleted.press(mine)).status).toBe(200)
@@ -126,7 +126,7 @@ describe('revealing a snippet with limited reads', () => {
   test.each([
     ['a key that was not generated at random', 'key=1', 'application/x-www-form-urlencoded', 400],
     ['a body that is too long', `key=${'x'.repeat(10_000)}`, 'application/x-www-form-urlencoded', 413],
-  ])('refuses %s as a page and keeps the read', async (_what, body, type, status) => {
+  ])('answers %s with an error page and keeps the read', async (_what, body, type, status) => {
     const { send, path, form, press } = await burning()
     const refused = await send('POST', path, { body, headers: { 'content-type': type } })
     expect([refused.status, refused.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8'])

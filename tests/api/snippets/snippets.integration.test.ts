@@ -299,7 +299,7 @@ describe('a burning snippet', () => {
 })
 
 describe('views', () => {
-  test('each read of the content is counted, but not HEAD, 304 or lists', async () => {
+  test('each read of the content is counted, but HEAD requests, 304 responses and lists are not', async () => {
     const owner = await stack.bearer('4020')
     const made = await stack.create({ content: 'viewed', title: 'viewed', visibility: 'public' }, owner)
     const other = await stack.create({ content: 'not viewed', title: 'a', visibility: 'public' }, owner)

@@ -78,7 +78,7 @@ describe('creating a snippet', () => {
     const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
     const failing = ['write', 'writeFile'].map((name) => vi.spyOn(prototype, name).mockRejectedValue(full))
     onTestFinished(() => void vi.restoreAllMocks())
-    // The content cannot be compressed, so it reaches the disk.
+    // The content is random, so compression does not shrink it much, and it reaches the disk.
     const content = randomBytes(bytes).toString('base64')
     expect(await create({ content })).toMatchObject({ status: 503, body: { error: 'unavailable' } })
     for (const spy of failing) spy.mockRestore()
@@ -224,7 +224,7 @@ describe('reads', () => {
     expect(counted).toEqual([])
   })
 
-  test('reads are answered with 503 if the content store fails while it sends the content', async () => {
+  test('reads are answered with 503 if the blob store fails while it delivers the content', async () => {
     const failing = async () =>
       new Readable({
         read() {
@@ -353,7 +353,7 @@ describe('lists', () => {
     expect((await send('GET', `/api/v1/users/42/pastes?${query}`)).status).toBe(400)
   })
 
-  test('lists have no page beyond 2,000 snippets, and a search finds only snippets that still exist', async () => {
+  test('lists have no page beyond 2,000 snippets, and a search shows only snippets that still exist and have unlimited reads', async () => {
     const { create, send, found } = await snippetsApi()
     for (const query of ['', '&q=word']) expect((await send('GET', `/api/v1/pastes?page=21&limit=100${query}`)).status).toBe(400)
     const { body } = await create({ content: 'x', visibility: 'public' })

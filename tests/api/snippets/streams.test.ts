@@ -90,7 +90,7 @@ test('a caller may use only a share of the slots and of the queue, and an IPv6 /
 
 describe('while another request waits', () => {
   /**
-   * Fills all slots, each from a different address. Within six seconds, each slot transfers the given number of bytes.
+   * Fills all slots, each from a different address. Within six seconds, the slots transfer the given numbers of bytes.
    */
   async function fullOf(bytes: readonly number[]) {
     const clock = { ms: 0 }
@@ -127,7 +127,7 @@ describe('while another request waits', () => {
     expect(cut).toEqual([])
   })
 
-  test('a transfer that is too young to be judged at first gives way at the end of the wait', async () => {
+  test('a transfer that is at first too young to be judged gives way at the end of the wait', async () => {
     const clock = { ms: 0 }
     const size = { places: 1, placesPerCaller: 1, maxWaiting: 1, maxWaitingPerCaller: 1 }
     const places = streams({ ...size, waitMs: WAIT_MS, monotonic: () => clock.ms })
@@ -212,7 +212,8 @@ test('an upload below the minimum rate gets a 408 when another upload waits, and
   const post = { method: 'POST', headers: TEXT }
   const slow = from('10.0.0.1', '/api/v1/pastes', { ...post, body })
   await expect.poll(() => incoming.running).toBe(1)
-  // Waits until the first half of the body is stored. The time limit of the slot starts at that moment.
+  // Waits until the first half of the body is stored. From then on, the server waits for the client, and the clock of
+  // the slot runs.
   await expect.poll(() => readdirSync(draftFolder).length).toBe(1)
   async function statusOfAnother(): Promise<number> {
     monotonic.ms += 120_000

@@ -23,7 +23,8 @@ export interface Published {
 }
 
 /**
- * Opens the trends API with fake servers. Published records reach the view as if through a sink, unless `sink` is off.
+ * Opens the trends API with fake servers. Published records reach the view as if through a sink, unless `kafka.sink` is
+ * false.
  */
 export async function trendsApi(options: { caughtUp?: boolean } = {}) {
   const redis = fakeRedis()

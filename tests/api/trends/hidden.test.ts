@@ -46,13 +46,14 @@ describe('a blocked term', () => {
     expect(await termsOf('/v1/trends')).toEqual(['term2', 'term3'])
   })
 
-  test('is replaced by candidates of the served list, even if a personalized list was read before that list was stored', async () => {
+  test('is replaced by candidates of the served list, even if a personalized list was read before the served list was stored', async () => {
     const { putList, termsOf, block, bearer, clock } = await world()
     const reader = await bearer({ sub: '42' })
     await block('term2')
     putList()
     expect(await termsOf('/v1/trends?limit=3')).toEqual(['term1', 'term3', 'term4'])
-    // A list of another location moves the partition, so that every list in it is read again.
+    // A list of another location changes the position of the partition, so that every list in the partition is read
+    // again.
     clock.now += 30_000
     putList({ woeid: 23424977 })
     await termsOf('/v1/trends?personalized=true', reader)

@@ -66,7 +66,7 @@ test.each(['hours=166&resolution=1m', 'hours=2160&resolution=15m', 'hours=1&reso
   },
 )
 
-test('a history gets 404 for an unknown location, and 503 for a store error, after which the store is queried again', async () => {
+test('a history gets 404 for an unknown location and 503 if the table cannot be queried, and the next request queries the table again', async () => {
   const { get, table } = await trendsApi()
   expect(await get('/v1/trends/x/history?woeid=2')).toMatchObject({ status: 404, body: { error: 'unknown_location' } })
   table.error = new ApiError({ code: 'unavailable', status: 503, retryable: true, when: '', message: 'm' })

@@ -9,7 +9,7 @@ import { trendsApi } from './harness.ts'
 const USER = '9223372036854775807'
 const PATH = '/v1/me/interests'
 
-test('interests are read back exactly as they were written, with weights as 32-bit floats', async () => {
+test('interests are read back as they were written, except that weights become 32-bit floats and repeated topics are dropped', async () => {
   const { get, send, bearer, published } = await trendsApi()
   const headers = await bearer({ sub: USER })
   expect((await get(PATH, headers)).body).toEqual({ user_id: USER, topic_weights: {}, exclude_topics: [], updated_at: null })
@@ -116,7 +116,7 @@ test('a topic named like a property of every object is stored like any other', a
   })
 })
 
-test('interests need a user, and get unavailable without Kafka and not_ready before the view is ready', async () => {
+test('requests for interests need a user, and get unavailable without Kafka and not_ready before the view is ready', async () => {
   const { get, send, bearer, kafka, redis } = await trendsApi()
   expect(await get(PATH)).toMatchObject({ status: 401, body: { error: 'unauthorized' } })
   expect(await send('PUT', PATH, {})).toMatchObject({ status: 401 })

@@ -215,7 +215,7 @@ describe('a personalized list', () => {
     expect(plain.text).toBe(anonymous.text)
   })
 
-  test('is refused with 401 for a bad token, and with 403 if the subject is not a user', async () => {
+  test('even a plain list is refused with 401 for a bad token, and with 403 if the subject is not a user', async () => {
     const { get, putList, bearer } = await trendsApi()
     putList()
     expect(await get('/v1/trends', { authorization: 'Bearer x.y.z' })).toMatchObject({ status: 401, body: { error: 'unauthorized' } })

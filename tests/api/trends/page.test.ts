@@ -138,7 +138,7 @@ test.each([
   expect(found.html).toContain(`<h1>${title}</h1>`)
 })
 
-test('an incomplete list says so', async () => {
+test('the page says that a list is incomplete', async () => {
   const { page, putList, clock } = await opened()
   putList()
   expect((await page('/trends')).html).not.toContain('incomplete')

@@ -57,7 +57,7 @@ test('only snapshots at most 3 minutes older than the requested time are queried
   expect(table.requests).toHaveLength(2)
 })
 
-test('an empty list gets 200, and a missing list gets 404', async () => {
+test('a request for an empty list gets 200, and a request for a missing list gets 404', async () => {
   const { get, table } = await trendsApi()
   table.rows = [[START / 1000, '', '', null, null, '', [], null, null, null, null, []]]
   expect((await get(`/v1/trends/1/past?at=${AT}`)).body).toMatchObject({ as_of: '2026-01-15T12:00:00.000Z', trends: [] })

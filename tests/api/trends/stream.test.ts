@@ -220,7 +220,7 @@ test(`${MAX_READERS} readers of one location cost one query, further readers are
   await expect.poll(readersCounted, SOON).toBe(1)
 })
 
-test(`an address has at most ${MAX_READERS_PER_ADDRESS} readers, so that it cannot occupy all places`, async () => {
+test(`an IPv6 /64 network has at most ${MAX_READERS_PER_ADDRESS} readers, so that one client cannot occupy all places`, async () => {
   const { open, putList, readersCounted } = await served()
   putList()
   const from = (host: number) => `2001:db8::${host.toString(16)}`

@@ -17,8 +17,8 @@ const FOLLOWS_AGAIN_MS = 20_000
 const REFUSALS: ReadonlySet<number> = new Set([0, 409, 503, 504])
 
 /**
- * Checks that blocks and rule changes fail only as a fault explains, and that every API enforces them in time or says
- * in `degraded` that it does not.
+ * Checks that blocks and rule changes fail only with statuses that a fault explains. Every API must enforce them in
+ * time or say in `degraded` that it does not.
  */
 export function enforced(evidence: Evidence): string[] {
   return [...refused(evidence), ...outdated(evidence), ...blocks(evidence), ...rules(evidence)]

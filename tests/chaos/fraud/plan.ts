@@ -119,7 +119,7 @@ const MS_PER_SECOND = 1_000
  */
 const PAYMENTS_PER_USER = 8
 const MERCHANTS = 12
-/** Number of devices that a user pays with, and likewise of addresses and cards. Neighbouring users share them. */
+/** Number of devices, of addresses and of cards that a user pays with. Neighbouring users share them. */
 const SHARED_BY = 3
 const SHARES: readonly (readonly [PaymentKind, number])[] = [
   ['once', 0.8],
@@ -130,7 +130,7 @@ const SHARES: readonly (readonly [PaymentKind, number])[] = [
 ]
 const LONGEST_UNTIL_AGAIN_MS = 3_000
 const USUAL_AMOUNT = 100
-/** Smallest of the high amounts. Each of them is so high that the default profile alone sends it to review. */
+/** Smallest of the high amounts. A payment of such an amount is reviewed even if its user's profile cannot be read. */
 const HIGH_AMOUNT = 1_500
 const HIGH_AMOUNTS = 0.03
 const FOREIGN = 0.1

@@ -13,7 +13,7 @@ const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503, 504])
 
 /**
  * Checks that each transaction with a review or a verdict has exactly one case, that no verdict was lost or invented,
- * and that requests for verdicts failed only as a fault explains.
+ * and that requests with verdicts failed only with statuses that a fault explains.
  */
 export function reviewed(evidence: Evidence): string[] {
   const { feedback } = evidence.calls
@@ -39,7 +39,7 @@ function wrongAnswer(call: FeedbackCall, { logs, tables }: Evidence): string[] {
   ]
 }
 
-/** Checks that the log has no verdict more often than it was sent, and that the table has the verdicts of the log. */
+/** Checks that no verdict is in the log more often than it was sent, and that the table has the verdicts of the log. */
 function strangers({ calls, logs, tables }: Evidence): string[] {
   const text = ({ id, verdict, reporter }: { id: string; verdict: string; reporter: string }) => `${verdict} of ${id} by ${reporter}`
   const sent = Map.groupBy(calls.feedback, text)

@@ -180,7 +180,7 @@ test('a call without an answer is a fault, unless its API was killed in the mean
   expect(faults(hurt(1, true))).toHaveLength(1)
 })
 
-test.each([400, 401, 429, 500, 503])('an answer %i is a fault', (status) => {
+test.each([400, 401, 429, 500, 503])('an answer with the status %i is a fault', (status) => {
   expect(faults(withScores(goodEvidence(), call(FIRST, NOON, undefined, { status })))).toHaveLength(1)
 })
 

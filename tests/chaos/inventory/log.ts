@@ -40,7 +40,7 @@ export function answersIn<A>(decisions: readonly Logged<Decision<unknown> | null
     if (value?.result?.outcome !== 'decided') continue
     const { command_id, answer, decided_at } = value.result
     const first = answers.get(command_id)
-    if (first !== undefined && first.text !== answer) faults.push(`decision ${offset}: command ${command_id} got another answer before`)
+    if (first !== undefined && first.text !== answer) faults.push(`decision ${offset}: command ${command_id} got a different answer before`)
     answers.set(command_id, { text: answer, decidedAt: decided_at })
   }
   return new Map(Array.from(answers, ([id, { text, decidedAt }]) => [id, { answer: JSON.parse(text) as A, decidedAt }]))

@@ -56,6 +56,10 @@ export interface MemoryWorld {
   log(): StockLog
 }
 
+/**
+ * @param crashes probability that a topology crashes in a step
+ * @param losses probability that a command is lost, and also that the answer to a command is lost
+ */
 export function memoryWorld(random: Random, { crashes, losses }: { readonly crashes: number; readonly losses: number }): MemoryWorld {
   const stock: Decider = { driver: testDriver(inventory, { commit: 'manual' }), down: 0, downSince: 0 }
   const carts: Decider = { driver: testDriver(reservations, { commit: 'manual', startAt: stock.driver.now }), down: 0, downSince: 0 }

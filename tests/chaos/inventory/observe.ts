@@ -13,7 +13,7 @@ export interface TableRow {
   readonly shown: string
 }
 
-/** Reads what the services have written. */
+/** Reads what the service has written. */
 export interface Observer {
   log(): Promise<StockLog>
   tableRows(): Promise<TableRow[]>

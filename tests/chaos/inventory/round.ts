@@ -28,7 +28,10 @@ export interface RoundResult extends Judged<Evidence> {
   readonly summary: string
 }
 
-/** Runs one round on the stock that earlier rounds left. When all requests have ended, judges the whole log. */
+/**
+ * Runs one round on the stock that earlier rounds left. When all requests have ended, judges the whole log.
+ * @param earlier the outages of the earlier rounds, because the log contains their records as well
+ */
 export async function playRound(
   system: InventorySystem,
   plan: Plan,

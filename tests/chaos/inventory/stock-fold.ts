@@ -12,6 +12,7 @@ import { type ModelAnswer, type ModelMovement, type StockModel, stockModel } fro
 /** The expiry of a reservation or cart. */
 export interface Expiry {
   readonly reservationId: string
+  /** Whether this is a cart's reservation of the items of one product. */
   readonly isPart: boolean
   /** Time at which the reservation or cart ended, epoch ms. */
   readonly endsAt: number
@@ -90,7 +91,7 @@ function foldPartition(log: StockLog): StockFold {
       expiries.push({ reservationId: open.id, isPart: open.isPart, endsAt: open.endsAt, at })
       if (at < open.endsAt + EXPIRES_AFTER_MS) faults.push(`${reservation_id} expired at ${at}, before its end ${open.endsAt}`)
     }
-    takeExpected(model.expire(product_id, reservation_id ?? ''), 'the time')
+    takeExpected(model.expire(product_id, reservation_id ?? ''), 'the expiry')
   }
 
   function takeCaused({ id, key, body, now, answer }: Decision): void {

@@ -27,6 +27,7 @@ interface ModelRow {
 interface ModelReservation {
   readonly id: string
   readonly product: number
+  /** Whether the reservation belongs to a cart. */
   readonly isPart: boolean
   endsAt: number
   readonly lines: { readonly row: ModelRow; quantity: number }[]
@@ -47,7 +48,7 @@ export interface StockModel {
   readonly reservations: readonly ModelReservation[]
   /**
    * Decides a command.
-   * @param now epoch ms, when the broker appended it
+   * @param now time at which the broker appended the command, epoch ms
    */
   command(product: number, command: InventoryCommand, now: number, id: string): { answer: ModelAnswer; movements: ModelMovement[] }
   /**

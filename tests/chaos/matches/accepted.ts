@@ -5,8 +5,8 @@ import type { Evidence } from './evidence.ts'
 import { type Asked, isAccepted } from './requests.ts'
 
 /**
- * Statuses with which a request may fail because of a fault, another user or the rules. 0: the API was killed or
- * stopped.
+ * Statuses with which a request may fail because of a fault, another user or the rules of the service. 0: the API was
+ * killed or stopped.
  */
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
 

@@ -10,6 +10,7 @@ export const APIS = 3
 export type EpisodeKind =
   /** The users swipe each other at the same time. */
   | 'mutual'
+  /** One user swipes the other. */
   | 'single'
   /** One swipe is sent to all APIs with the same key at the same time, and once more later. */
   | 'repeated'

@@ -89,7 +89,7 @@ describe('accuracy', () => {
 })
 
 test.each([4, 8, 16])(
-  'the unspent units of %i instances that know their shares add up to at most a twentieth of the limit',
+  'the unspent units of %i instances that know their shares add up to at most a twentieth of the limit with its burst',
   async (count) => {
     const load = fc.record({
       limit: fc.integer({ min: 1_000, max: 20_000 }),
@@ -179,7 +179,7 @@ test('refused requests do not wait for the store, and one query serves all of th
   const ask = () => stores[0].decide([{ mode: 'hard', counter, units: 1 }])
   for (let request = 0; request < 20; request++) await ask()
   const { questions } = exact.state
-  // The store is slow and answers only at the end.
+  // This loop does not yield, so the reply of the store arrives only after it.
   for (let request = 0; request < 1_000; request++) {
     advance(1_000)
     expect(ask()).not.toBeInstanceOf(Promise)
@@ -249,7 +249,7 @@ test('a changed rule applies at once, even to a counter that is hot or was refus
   expect(await admittedOf(400)).toBe(0)
 })
 
-test('after a limit was lowered, an instance takes no units while it holds a hundredth of the new limit', async () => {
+test('after a limit was lowered, an instance takes no units while it holds at least a hundredth of the new limit', async () => {
   const { stores, advance, exact } = instances(1)
   const takeAll = async (counter: Counter, requests: number) => {
     for (let request = 0; request < requests; request++) {
@@ -296,7 +296,7 @@ test('slices whose replies are lost add up to at most a hundredth of the limit',
   expect(lost).toBeLessThanOrEqual(1_000)
 })
 
-test('closing returns all units', async () => {
+test('closing returns all unspent units', async () => {
   const { stores, advance } = instances(2)
   const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 50 })
   let admitted = 0
@@ -310,7 +310,7 @@ test('closing returns all units', async () => {
   expect(admitted).toBe(1_050)
 })
 
-/** Creates a store that replies to each request only when the test releases it. */
+/** Creates a store whose replies arrive only when the test releases them. */
 function heldStore(inner: CounterStore) {
   const held: (() => void)[] = []
   const asked: Ask[] = []

@@ -3,7 +3,7 @@ import { limitedPaths } from '../../../../api/limits/core/limited-paths.ts'
 
 const paths = limitedPaths(['/api/v1/*', '/stack/next', '/api/v1/*'])
 
-test('only the paths that a service declares are covered', () => {
+test('only the paths that a service declares as limited are covered', () => {
   const asked = ['/api/v1/', '/api/v1/a/b', '/stack/next', '/api/v1', '/stack/next/', '/stack', '/', '/v1/trends']
   expect(asked.map((path) => paths.covers(path))).toEqual([true, true, true, false, false, false, false, false])
   expect(limitedPaths([]).covers('/')).toBe(false)

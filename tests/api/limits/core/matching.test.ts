@@ -78,7 +78,7 @@ describe('keys', () => {
     ['api_key', [PRO]],
     ['client', [ANONYMOUS, USER, PRO]],
     ['endpoint', [ANONYMOUS, USER, PRO]],
-  ] as const)('a rule with the key %s applies only to callers that have this property', (part, callers) => {
+  ] as const)('a rule with the key %s applies only to the documented callers', (part, callers) => {
     const found = [ANONYMOUS, USER, PRO].filter((caller) => matched([rule('one', '*', { key: [part] })], 'GET /', caller).length > 0)
     expect(found).toEqual(callers)
   })
@@ -99,7 +99,7 @@ test.each(['', 'a', '/a*', '/a/*/b', 'get /a', 'GET  /a', '/a?b', '/a b', '**', 
   expect(parsePattern(text)).toBeUndefined()
 })
 
-/** Finds the rule by sorting all rules that match in the documented order of precedence. */
+/** Finds the rule by sorting all matching rules by the documented precedence. */
 function reference(rules: readonly LimitRule[], method: string, path: string, tier: string): string | undefined {
   const rank = ({ endpoint_pattern, tier: own, created_at, rule_id }: LimitRule): [number, number, number, number, string] => {
     const [pattern, named] = endpoint_pattern.split(' ').reverse()

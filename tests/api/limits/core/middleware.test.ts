@@ -118,7 +118,7 @@ describe('an error in the limiter never fails the request', () => {
   })
 })
 
-test('without a callback for warnings, a process warning has the number of requests and the reason', async () => {
+test('without a callback for warnings, a process warning contains the number of requests and the reason', async () => {
   const told: string[] = []
   const hear = (warning: Error) => void told.push(`${warning.name}: ${warning.message}`)
   process.on('warning', hear)
@@ -130,8 +130,8 @@ test('without a callback for warnings, a process warning has the number of reque
 })
 
 describe('a limit holds in each process while Redis does not decide', () => {
-  // The window is so long that it does not end during a test, because just after the end of a window, one more request
-  // may be allowed.
+  // The window is so long that it does not end during a test. Just after the end of a window, one more request may be
+  // allowed.
   const hundred = { rules: [{ ...RULE, limit_count: 100, window_seconds: CENTURY_SECONDS }] }
   const statuses = async (ask: (path: string) => Response | Promise<Response>, requests: number) =>
     (await Promise.all(Array.from({ length: requests }, () => ask('/text')))).map(({ status }) => status)
@@ -140,13 +140,14 @@ describe('a limit holds in each process while Redis does not decide', () => {
   test.each([
     ['the first scripts', (script: number) => script < 3],
     ['the last scripts', (script: number) => script > 3],
-    ['all', () => true],
+    ['all scripts', () => true],
   ])('400 simultaneous requests do not exceed a limit of 100 if Redis answers %s too late', async (_name, isLate) => {
     const { ask, redis } = limitedApp(hundred)
     // The replies are so late that they exceed the time limit even on a busy machine.
     redis.lateMs = (script) => (isLate(script) ? 2_000 : 0)
     const count = admitted(await statuses(ask, 400))
-    // At most the limit is admitted, because Redis also counts requests that this process refuses after a late reply.
+    // The count may be below the limit, because Redis also counts requests that this process refuses when a reply is
+    // late.
     expect(count).toBeLessThanOrEqual(100)
     expect(count).toBeGreaterThan(50)
   })
@@ -159,7 +160,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     expect(redis.scripts).toBe(2)
   })
 
-  test('while Redis is unreachable, a process continues from the last reply, and later charges Redis for the difference', async () => {
+  test('while Redis is unreachable, a process continues from the last reply, and later charges the difference to Redis', async () => {
     const { ask, redis, counts } = limitedApp(hundred)
     expect(admitted(await statuses(ask, 60))).toBe(60)
     redis.error = new Error('connection refused')

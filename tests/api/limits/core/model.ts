@@ -2,7 +2,8 @@ import type { Limit } from '../../../../api/limits/core/formulas.ts'
 
 /**
  * A straightforward model of the two algorithms in docs/services/limits.md#sliding-window and
- * docs/services/limits.md#token-bucket. The window is a list of the times of admitted requests. Times are in µs.
+ * docs/services/limits.md#token-bucket. The model of the sliding window keeps the times of admitted requests in a list.
+ * Times are in µs.
  */
 export interface Model {
   /** Returns true if the request is admitted. */

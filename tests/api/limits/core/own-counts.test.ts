@@ -48,7 +48,7 @@ test('a bucket continues from the last reply and is refilled', () => {
   expect(admitted(BUCKET, 100)).toBe(65)
 })
 
-test('a timely reply replaces the known counts, and a late reply only increases them', () => {
+test('a timely reply replaces the known counts, and a late reply can only increase them', () => {
   const { admitted, learn } = counts()
   expect(admitted(WINDOW, 4, LATE)).toBe(4)
   learn(WINDOW, 1, 0, 0, true)
@@ -85,7 +85,7 @@ test('units that the store has not counted are owed, and count until they are ch
   expect(own.chargesFor([ask(WINDOW)])).toEqual(charges)
 })
 
-test('if another shard has decided a request in part, only the rest is counted', () => {
+test('if one shard has decided its part of a request, only the rest is counted', () => {
   const { own, ask } = counts()
   const asks = [ask(WINDOW), ask(BUCKET)]
   const reading = { taken: 1, nowUs: START_MS * 1_000, held: 5, heldBefore: 0 }

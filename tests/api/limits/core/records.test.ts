@@ -127,7 +127,7 @@ test('once there are too many kinds, requests of further kinds are counted as le
   expect(entries[1].requests).toBe(2)
 })
 
-test('a second of long anonymous requests fits into one Kafka record', async () => {
+test('the record of a second fits into a Kafka batch, even after thousands of requests with long paths', async () => {
   const { written, ask, close } = recorded()
   const asked = 5_000
   for (let request = 0; request < asked; request++) {

@@ -152,7 +152,7 @@ describe('an answer', () => {
     expect((await get('/api/v1/nothing')).status).toBe(429)
   })
 
-  test('a request for any path that a service declares is limited, and the OpenAPI document says so', async () => {
+  test('a request for any path that a service declares as limited can get 429, and the OpenAPI document says so', async () => {
     const { get, app } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '*' }])
     await get('/stack/next')
     await get('/stack/next')
@@ -162,7 +162,7 @@ describe('an answer', () => {
     expect([documented('/stack/next'), documented('/api/v1/things'), documented('/v1/free')]).toEqual([true, true, false])
   })
 
-  test('a request for a path that no service declares is not limited', async () => {
+  test('a request for a path that no service declares as limited is neither counted nor refused', async () => {
     const { get, counts } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '*' }])
     for (let request = 0; request < 4; request++) expect((await get('/v1/free')).status).toBe(200)
     expect(counts.size).toBe(0)
@@ -288,8 +288,8 @@ test('limits are enforced while Redis does not respond, and the number of affect
   expect(warnings).toHaveLength(2)
   second()
   expect(warnings).toEqual([warned(1), warned(4), warned(1)])
-  // No request has passed uncounted since the last warning, so the timer has stopped, and the next uncounted request is
-  // reported immediately.
+  // Since the last warning, there was no request that Redis did not decide. The timer has therefore stopped, and the
+  // next such request is reported immediately.
   second()
   expect(timers).toEqual([])
   await get('/api/v1/things')

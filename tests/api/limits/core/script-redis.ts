@@ -18,7 +18,8 @@ interface Kind {
 }
 
 /**
- * Creates a fake Redis that implements the script for windows that never end. The test can make it fail or reply late.
+ * Creates a fake Redis that implements the script for windows that never end. A test can make the fake fail or reply
+ * late.
  */
 export function scriptRedis() {
   const counts = new Map<string, number>()

@@ -9,7 +9,7 @@ const US_PER_SECOND = 1_000_000
 export function clockedScripts(redis: Redis, name: string) {
   const clock = `${CLOCK_KEY}:${name}`
   const script = DECIDE_SCRIPT.replace("redis.call('TIME')", `redis.call('HMGET', '${clock}', 's', 'us')`)
-  if (script === DECIDE_SCRIPT) throw new Error('the script does not ask for TIME')
+  if (script === DECIDE_SCRIPT) throw new Error('the script does not call TIME')
   const scripts: ScriptRunner = {
     run: (keys, args) => redis.eval(script, keys.length, ...keys, ...args) as Promise<number[]>,
     groupOf: () => '',

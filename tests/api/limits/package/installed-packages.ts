@@ -6,7 +6,7 @@ const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 
 /**
  * Returns the folders of packages and all their dependencies in this project, so that npm can install them without a
- * registry. If several versions of a package are needed, it returns only the first.
+ * registry. If several versions of a package are needed, only the first one is returned.
  */
 export function installedPackages(names: readonly string[]): string[] {
   const folders = new Map<string, string>()

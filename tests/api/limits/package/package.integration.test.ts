@@ -70,7 +70,7 @@ test('the example in the README of the packed package type-checks and limits req
   expect(examples).toEqual([expect.stringContaining(`from '${NAME}'`)])
   writeFileSync(join(app, 'example.ts'), examples[0])
   run(join(ROOT, 'node_modules', '.bin', 'tsc'), ['--project', app])
-  // Waits until Redis is connected, because earlier requests pass uncounted.
+  // Repeats the request until it is refused, because requests pass uncounted until Redis is connected.
   const client = `
     import { setTimeout } from 'node:timers/promises'
     import app, { limits, redis } from './example.ts'

@@ -75,7 +75,7 @@ async function* asRead(blocks: readonly Buffer[]): AsyncGenerator<Buffer> {
   yield* blocks
 }
 
-test('after the same changes, a table that changed while it was saved equals the loaded table', async () => {
+test('if a table changes while it is saved, the loaded table equals it after the same changes', async () => {
   const random = seededRandom(5)
   const table = itemTable()
   for (let row = 0; row < ITEMS; row++) table.putItem(BigInt(1 + row), itemOf(random, 1))

@@ -36,7 +36,7 @@ test.each([
   expect(items.rankedAt(items.rowOf(1n), START)).toMatchObject({ givenPopularity: given, popularity: 50 * given })
 })
 
-test('an item with more interactions than fit into the column does not count as new', () => {
+test('a number of interactions that does not fit into the column counts as the maximum of the column', () => {
   const items = itemTable()
   const counts = { popularity: 0, entered: 0, recent: 0, shown: 0, chosen: 0, events: 0, purchases: 0, ratings: 0, rating_sum: 0 }
   items.putStats(1n, { ...counts, at: START, interactions: 2 ** 32 + 5 })

@@ -81,7 +81,7 @@ test('the lists of a large catalogue are rebuilt between requests, and are used 
   expect(found.explored()).toEqual(atOnce.explored())
 })
 
-test('the lists are used for as long as the caller specifies, because a replay requests them at most once a minute', () => {
+test('the lists are used for as long as the caller specifies, so that a replay does not rebuild them for nearly every request', () => {
   const items = itemTable()
   for (let row = 0; row < 10; row++) put(items, row, row / 10)
   let now = START

@@ -42,12 +42,12 @@ test.each([
   await expect(readManifest(folder)).rejects.toThrow(message)
 })
 
-test('an error about a missing file names its cause, because the file can be fetched again', async () => {
+test('the error for a missing file has ENOENT as its cause, because such a file can be fetched again', async () => {
   unlinkSync(join(folder, 'items.ids'))
   await expect(readManifest(folder)).rejects.toMatchObject({ name: 'BundleError', cause: { code: 'ENOENT' } })
 })
 
-test('an opened model folds users in, finds items by inner product, and its trees prefer similar vectors', async () => {
+test('an opened model folds users in and finds items by inner product, and its trees prefer similar vectors', async () => {
   const model = await openModel(folder)
   const vector = model.foldIn([{ itemId: 1n, weight: 1 }])!
   expect(vector[0]).toBeCloseTo(1, 5)
@@ -83,7 +83,7 @@ test('several interactions with an item count like one interaction with the sum 
   await model.close()
 })
 
-test('a model keeps only the vectors of the items that were added last, so that a growing catalogue does not fill the memory', async () => {
+test('of items newer than itself, a model keeps only the vectors of those added last, so that a growing catalogue does not fill the memory', async () => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0, 'title:cold': 1 } })
   const model = await openModel(folder, { mostAdded: 2 })
   const add = (itemId: bigint, title: string) => model.addItem({ itemId, title, categoryPath: '', attributes: {} })

@@ -149,7 +149,7 @@ function withHalf(content: Buffer): Buffer {
   return damaged
 }
 
-test('if the store does not have the files yet, they are requested again', async () => {
+test('if the blob store does not have the files yet, they are requested again', async () => {
   const one = await publish(1)
   isStoreAway = true
   await send(history(one, [one]))

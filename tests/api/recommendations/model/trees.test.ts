@@ -17,8 +17,8 @@ test('the scores equal those that LightGBM computes', () => {
 })
 
 /**
- * Returns the sum of the leaf values that the row reaches when it follows the splits of each tree from its root, as the
- * format of LightGBM describes it.
+ * Follows the splits of each tree from the root, as the format of LightGBM requires. Returns the sum of the leaf values
+ * that the row reaches.
  */
 function walkedScore(row: readonly number[]): number {
   return text

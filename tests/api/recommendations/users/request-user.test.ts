@@ -19,7 +19,7 @@ test('a skip neither extends a session nor brings an ended session back', () => 
   expect(sessionAt(skipAt(viewed, 60), 61)).toEqual([])
 })
 
-test('the features contain the five items that were viewed last, and for seven days the last visit', () => {
+test('the features contain the five items that were viewed last and, for seven days, the time since the last visit', () => {
   const views = [1n, 2n, 3n, 4n, 5n, 6n].map((item_id, index) => interaction({ item_id, timestamp: START + index * MINUTE }))
   const self = selfOf(views.reduce((user, view, offset) => withInteraction(user, view, offset), NEW_USER))
   const hoursAwayAt = (time: number) => requestUser(42n, { self, pages: {} }, time).hoursAway

@@ -201,7 +201,7 @@ describe('the size of the content', () => {
     expect(taken).toBe(MAX_CONTENT_BYTES / 65_536)
   })
 
-  it('releases its slot even if the disk cannot delete the draft', async () => {
+  it('a body that is cut off releases its slot even if the disk cannot delete the draft', async () => {
     const incoming = streams({ places: 1, placesPerCaller: 1, maxWaiting: 0, maxWaitingPerCaller: 0, waitMs: 1 })
     const draft = blobs.draft()
     const { discard } = draft

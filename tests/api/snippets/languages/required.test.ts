@@ -29,11 +29,11 @@ describe('the grams that a match must contain', () => {
     [/BEGIN Ä/i, [['begin ']]],
     [/\w\d[a-z]./, []],
     [/a|\w/, []],
-  ])('finds those of %s', (pattern, requirement) => {
+  ])('are found for %s', (pattern, requirement) => {
     expect(requirementOf(pattern)).toEqual(requirement)
   })
 
-  it('throws for an unknown escape instead of guessing', () => {
+  it('are not guessed if the pattern contains an unknown escape, which causes an error', () => {
     expect(() => requirementOf(/\x41/)).toThrow('is not understood')
   })
 })
@@ -56,7 +56,7 @@ describe('skipped patterns', () => {
     }
   })
 
-  it('skipping patterns does not change the result: running all patterns gives the same result', () => {
+  it('running all patterns instead of skipping some gives the same result', () => {
     const lines = [
       'import os',
       'const x = 1',
