@@ -42,7 +42,7 @@ export function shown(evidence: Evidence): Shown {
       const cause = separations.find(({ one, from, to, isOf }) => isOf(list.user, other) && from <= list.from && list.to < to && one)
       if (cause) faults.push(`${list.kind} at ${list.from} shows ${other} to ${list.user}, although: ${JSON.stringify(cause.one)}`)
       const gone = absences.find(({ user, to, back }) => user === other && to <= list.from && list.to < back)
-      if (gone) faults.push(`${list.kind} at ${list.from} shows ${other} to ${list.user}, who has left at ${gone.to}`)
+      if (gone) faults.push(`${list.kind} at ${list.from} shows ${other}, who left at ${gone.to}, to ${list.user}`)
       if (list.kind !== 'feed') continue
       for (const swipe of swipesOf.get(`${list.user} ${other}`) ?? []) {
         if (swipe.to >= list.from || absences.some((one) => one.user === list.user && swipe.from <= one.to && one.from <= list.to)) continue

@@ -46,7 +46,7 @@ function goneBack(all: readonly Call[]): string[] {
     for (const later of own) {
       if ((later.body.degraded as string[]).includes('features')) continue
       const before = own.find((call) => call.to <= later.from && call.body.features_offset > later.body.features_offset)
-      if (before !== undefined) faults.push(`after offset ${before.body.features_offset}: ${described(later)}`)
+      if (before !== undefined) faults.push(`a list with older features than an earlier list, which had offset ${before.body.features_offset}: ${described(later)}`)
     }
   }
   return faults
@@ -57,5 +57,5 @@ function behind({ final, logs }: Evidence): string[] {
   const events = countedEvents(logs)
   return final
     .filter(({ user, body }) => body.features_offset !== (events.get(user)?.at(-1)?.offset ?? -1) || body.degraded.length > 0)
-    .map((call) => `the last list: ${described(call)}`)
+    .map((call) => `the last list is outdated or degraded: ${described(call)}`)
 }
