@@ -27,7 +27,7 @@ test('the state folder is named after the slot', () => {
   expect(readPipelinesConfig({ STATE_DIR: '/state', WORKER_SLOT: '3' }).stateFolder).toBe('/state/worker-3')
 })
 
-test('lists are split, empty variables count as unset, and "all" means all', () => {
+test('lists are split, empty variables count as unset, and "all" means all services', () => {
   const config = readPipelinesConfig({ KAFKA_BROKERS: 'a:1, b:2', PIPELINES: 'trends', LOG_LEVEL: '' })
   expect([config.brokers, config.logLevel]).toEqual([['a:1', 'b:2'], 'info'])
   expect(namesOf({ PIPELINES: 'trends, clicks' })).toEqual(['trends', 'clicks'])

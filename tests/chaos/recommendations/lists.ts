@@ -46,7 +46,8 @@ function goneBack(all: readonly Call[]): string[] {
     for (const later of own) {
       if ((later.body.degraded as string[]).includes('features')) continue
       const before = own.find((call) => call.to <= later.from && call.body.features_offset > later.body.features_offset)
-      if (before !== undefined) faults.push(`a list with older features than an earlier list, which had offset ${before.body.features_offset}: ${described(later)}`)
+      if (before !== undefined)
+        faults.push(`a list with older features than an earlier list with offset ${before.body.features_offset}: ${described(later)}`)
     }
   }
   return faults

@@ -23,7 +23,7 @@ export interface RoundOptions {
   readonly judgesTrending: boolean
 }
 
-/** Time limit, after the recovery of all parts, for lists that are not degraded. */
+/** How long lists may remain degraded after all parts have recovered. */
 const HEALED = { timeoutMs: 60_000, intervalMs: 500 }
 /** Number of ids in the range of one round. Ranges of different rounds do not overlap. */
 const IDS_PER_ROUND = 1_000

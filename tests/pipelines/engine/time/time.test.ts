@@ -252,7 +252,7 @@ test('a missing partition holds time back', () => {
 })
 
 test.each([{ forwarding: [] }, { forwarding: ['votes'] }])(
-  'with closeWithout, a time is closed without a quarter of the partitions when the other partitions are a minute further ($forwarding)',
+  'with closeWithout, a time is closed without a quarter of the partitions when the other partitions are a minute ahead ($forwarding)',
   ({ forwarding }) => {
     const { accept, due, missing, close } = gate(['votes'], forwarding, { share: 0.25, afterMs: MINUTE_MS })
     for (const partition of [0, 1, 2, 3]) accept('votes', partition, 4, minute(1))
