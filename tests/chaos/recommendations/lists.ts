@@ -3,8 +3,8 @@ import type { Call, Evidence } from './evidence.ts'
 import { countedEvents, expectedUser } from './user-fold.ts'
 
 /**
- * Checks that each list is consistent with the features from which it was computed, that a list based on older features
- * than an earlier list is marked as degraded, and that after the recovery all lists are up to date.
+ * Checks that no first page is empty, that each list is consistent with its features, and that all lists are up to date
+ * after the recovery. A list with older features than an earlier list must be marked as degraded.
  */
 export function lists(evidence: Evidence): string[] {
   const all = [...evidence.calls, ...evidence.final].filter((call) => isList(call) && call.status === 200)

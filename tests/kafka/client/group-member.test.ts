@@ -216,8 +216,8 @@ test('while a report is unanswered, the member delivers no earlier assignment, b
   member.acknowledge(owned)
   await expect.poll(() => heartbeats.length).toBe(2)
   await member.heartbeat()
-  // The owner was busy with the first assignment until now. The coordinator has taken partition 0 away in the meantime,
-  // and when this report arrives, it assigns the partition to another member.
+  // The owner was busy with the first assignment until now. In the meantime, the coordinator has revoked partition 0.
+  // When this report arrives, the coordinator assigns the partition to another member.
   member.acknowledge(owned)
   expect(member.takeEvent()).toBeUndefined()
   await expect.poll(() => heartbeats.length).toBe(4)

@@ -222,7 +222,7 @@ test('invalid queries are refused with the reason', async () => {
   }
 })
 
-test('a refused parameter is named, and a parameter that only ranges have is reported as not allowed with a key', async () => {
+test('a refused parameter is named, and a parameter that only range queries accept is reported as not allowed with a key', async () => {
   const at = bench()
   const { get, ready } = await hosted(at)
   await ready()
