@@ -8,7 +8,7 @@ function namesOf(env: Readonly<Record<string, string>>): string[] {
   return readPipelinesConfig(env).services.map(({ service }) => service.name)
 }
 
-test('defaults fit the local stack', () => {
+test('by default, the settings match the local stack', () => {
   const config = readPipelinesConfig({ MILLRACE_HOME: '/home/of/millrace' })
   expect(config).toMatchObject({
     brokers: ['127.0.0.1:9092'],

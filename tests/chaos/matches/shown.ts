@@ -10,7 +10,10 @@ const MAY_FOLLOW_MS = 20_000
 
 export interface Shown {
   readonly faults: readonly string[]
-  /** How often a swiped user was shown again because Redis had lost the swipe. The documentation allows this. */
+  /**
+   * How often a swiped user was shown again because the note of the swipe was missing from Redis. The documentation
+   * allows this.
+   */
   readonly excused: number
 }
 

@@ -10,7 +10,7 @@ let folder: string
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-archive-'))
-  // The code only resolves the path of `java`, so an empty file is enough.
+  // The tested code only resolves the path of `java`, so an empty file is enough.
   const java = join(folder, 'java')
   writeFileSync(java, '')
   chmodSync(java, 0o755)

@@ -121,7 +121,7 @@ test('after a refused command, no later command scans over reservations that end
   expect(JSON.parse(value!.result!.answer)).toMatchObject({ outcome: 'done', row: { reserved: 1 } })
 })
 
-/** Returns the work of a tick in which a few reservations expire while `others` more reservations stay open. */
+/** Returns the work of a tick in which `FEW` reservations expire while `others` reservations stay open. */
 function workOfExpiry(others: number): Work {
   const { driver, open, takeWork } = crowdedRow()
   open(FEW)
