@@ -50,7 +50,7 @@ interface Slot {
   badWrites: number
   /** True while the database is behind, so that restores and copies wait. */
   isOverloaded: boolean
-  /** How far the worker's clock is ahead, ms. */
+  /** How far the worker's clock is ahead, ms; negative if it is behind. */
   clockOffsetMs: number
 }
 
@@ -183,8 +183,8 @@ async function run(seed: number): Promise<string[]> {
   }
 
   /**
-   * Notes that a corrected clock no longer has an effect, once every partition has sent a time from a correct clock.
-   * Such a time replaces all earlier ones.
+   * Notes that the jump of a corrected clock no longer has an effect, once every partition has sent a time from a
+   * correct clock. Such a time replaces all earlier ones.
    */
   function endDoubt(): void {
     if (jump?.backAt === undefined) return
@@ -194,8 +194,8 @@ async function run(seed: number): Promise<string[]> {
     if (last.size < PARTITIONS || [...last.values()].some((time) => time < backAt || time > now)) return
     doubtful.push([from, now], [from + offsetMs, now + offsetMs])
     jump = undefined
-    // Kills the worker, because the times of its partitions have just gone back to the present. After this, no worker
-    // may still rely on the future times that the slot announced.
+    // Kills the worker at a step of its next commit, because the times of its partitions have just gone back to the
+    // present. After this, no worker may still rely on the future times that the slot announced.
     slot.trap = { step: pick(random, STEPS), error: new Killed('killed when its clock was right again') }
   }
 

@@ -22,7 +22,7 @@ export function leadPartitions(brokers: string, prefix: string, node: number): P
   return patiently(() => reassign(brokers, prefix, (replicas) => [node, ...replicas.filter((other) => other !== node)]))
 }
 
-/** Adds partitions to a topic until it has `count` partitions. Does nothing if it has that many already. */
+/** Adds partitions to a topic until it has `count` partitions. Does nothing if it has that many or more already. */
 export function growTopic(brokers: string, name: string, count: number): Promise<void> {
   return patiently(async () => {
     const admin = new Admin({ clientId: 'chaos', bootstrapBrokers: [brokers], retries: 0 })

@@ -20,6 +20,6 @@ export async function recover(apis: readonly ApiProcess[], workers: Workers): Pr
   await ready(apis, workers)
   for (const api of apis) {
     const isEmpty = async () => /^spool_records 0$/m.test(await (await fetch(`${api.operationsUrl}/metrics`)).text())
-    await waitUntil(isEmpty, { what: 'the spool to be empty', ...RECOVERED })
+    await waitUntil(isEmpty, { what: 'an empty spool', ...RECOVERED })
   }
 }

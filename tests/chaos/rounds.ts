@@ -16,7 +16,7 @@ interface Result extends Judged<unknown> {
   readonly summary: string
 }
 
-/** A test of a service that applies faults in rounds. */
+/** A test that applies faults to a service, in rounds. */
 export interface FaultRounds<P extends Plan, R extends Result> {
   /** Prefix of the names of folders with the evidence of failed rounds. */
   readonly name: string

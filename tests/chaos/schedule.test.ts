@@ -40,7 +40,7 @@ test('partitions move only if there is a second broker', () => {
   expect(new Set(kinds(2))).toEqual(new Set([true]))
 })
 
-test('every schedule with large input changes leaders, kills a replica, lets a worker join and lets a topic grow', () => {
+test('every schedule with large input changes leaders, kills a broker, lets a worker join and lets a topic grow', () => {
   for (const seed of SEEDS) {
     const { faults, atVolume } = drawSchedule(seed, { brokers: 3 })
     const kinds = new Set(faults.map(({ fault }) => fault.kind))

@@ -36,7 +36,7 @@ export type Fault =
   | { readonly kind: 'clock'; readonly worker: number; readonly offsetMs: number; readonly ms: number }
   /** Moves all partitions of the run's topics and of the coordinators' topics to one of two brokers. */
   | { readonly kind: 'move'; readonly node: 1 | 2 }
-  /** Makes one of three brokers the preferred leader of all these partitions. */
+  /** Makes one of three brokers the preferred leader of the partitions that `move` moves. */
   | { readonly kind: 'lead'; readonly node: Node }
   /**
    * Kills a broker with SIGKILL, but never the controller. While the broker is down, the other brokers lead its
@@ -90,7 +90,7 @@ export interface ScheduleOptions {
   readonly longestPauseMs?: number
 }
 
-/** All faults begin within this time, during the input. */
+/** All faults begin within this time after the start of the input, while the input continues. */
 export const FAULTS_WITHIN_MS = 7_000
 const FIRST_AT_MS = 300
 const MIN_FAULTS = 2

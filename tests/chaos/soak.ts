@@ -1,8 +1,8 @@
 /**
  * `npm run test:soak`: runs three workers with steady input, cuts their connections, and fences them so that they
- * rejoin. Prints how the memory and the open files of each worker developed. Exits with code 1 if they did not stay
- * flat or the output was wrong. Memory is measured shortly after a garbage collection, because an idle process rarely
- * collects garbage, and growing garbage would look like a leak.
+ * rejoin. Prints how the memory and the number of open files of each worker changed over time. Exits with code 1 if
+ * either grew too much or the output was wrong. Memory is measured shortly after a forced garbage collection. An idle
+ * process rarely collects garbage, and uncollected garbage would look like a leak.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -95,7 +95,7 @@ async function main(): Promise<number> {
     faults.push(...growthFaults(grown).map((fault) => `worker ${worker}: ${fault}`))
   }
   for (const fault of faults) say(fault)
-  say(faults.length === 0 ? 'All workers stayed flat, and the output is right.' : 'FAILED')
+  say(faults.length === 0 ? 'Memory and open files of all workers stayed within their limits, and the output is right.' : 'FAILED')
   return faults.length === 0 ? 0 : 1
 }
 

@@ -200,7 +200,7 @@ function outputReader(transport: Transport, { ledger, matched, reminders, window
 
 async function allReady(workers: readonly WorkerSlot[]): Promise<void> {
   for (const worker of workers)
-    await waitUntil(() => worker.report?.ready === true, { what: `worker ${worker.slot} ready`, timeoutMs: READY_WITHIN_MS })
+    await waitUntil(() => worker.report?.ready === true, { what: `worker ${worker.slot}`, timeoutMs: READY_WITHIN_MS })
 }
 
 interface OrdealDeps extends TrialDeps, TrialOptions {

@@ -156,7 +156,7 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
         if (isStopped()) leaving.kill('SIGCONT')
         return leaving.exitCode !== null || leaving.signalCode !== null
       }
-      await waitUntil(hasEnded, { what: `worker ${slot} ends after SIGTERM`, timeoutMs: EXIT_TIMEOUT_MS })
+      await waitUntil(hasEnded, { what: `the end of worker ${slot} after SIGTERM`, timeoutMs: EXIT_TIMEOUT_MS })
       return leaving.exitCode ?? ENDED_BY_SIGNAL
     },
     tell(order) {

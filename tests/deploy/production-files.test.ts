@@ -103,8 +103,8 @@ const containerOf = (workload: Document): Document => podOf(workload).containers
 const allOf = (workload: Document): Document[] => [...(podOf(workload).initContainers ?? []), ...podOf(workload).containers]
 
 /**
- * Returns the variables that Kubernetes adds for the services of a namespace. The addresses in the settings suggest
- * that the servers are in the same namespace.
+ * Returns the variables that Kubernetes adds for the services of a namespace. This includes the servers, because their
+ * short addresses in the settings suggest that they are in the same namespace.
  */
 function serviceLinks({ enableServiceLinks = true }: Document): Env {
   const own = ofKind('Service').filter(({ spec }) => spec.clusterIP !== 'None')
@@ -222,14 +222,14 @@ describe('ports', () => {
     expect(scraped).toBe(Number(env.HEALTH_PORT ?? env.OPERATIONS_PORT))
   })
 
-  test('of health are open between workers, which watch each other', () => {
+  test('for health checks are open between workers, which watch each other', () => {
     const pods = { podSelector: { matchLabels: { 'app.kubernetes.io/name': 'millrace' } } }
     const [{ spec }] = ofKind('NetworkPolicy')
     expect(spec.ingress).toContainEqual({ from: [pods], ports: [{ port: 9400 }] })
     expect(spec.egress).toContainEqual({ to: [pods], ports: [{ port: 9400 }] })
   })
 
-  test('of compose agree with the settings', () => {
+  test('of Compose services agree with the settings', () => {
     for (const [name, service] of ownServices) {
       const known = portsOf(composeContainer([name, service]).env)
       const checked = [...JSON.stringify(service.healthcheck ?? '').matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port))
@@ -325,7 +325,7 @@ describe('the image', () => {
   })
 
   /**
-   * Returns the path if it is the path of a file. Code may also name folders by a URL, and the result leaves them out.
+   * Returns the path if a file has this path, and nothing otherwise. Code may also name a folder by a URL.
    */
   function existing(path: string): string[] {
     try {

@@ -23,7 +23,7 @@ afterAll(async () => {
 })
 
 test(
-  'all published lists are correct even if worker, broker and Redis are killed and a worker leaves and returns',
+  'all published lists are correct even if a worker, the broker and Redis are killed and a worker leaves and returns',
   AT_FIRST_TRY,
   async () => {
     const random = seededRandom(SEED)

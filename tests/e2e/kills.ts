@@ -121,7 +121,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     return windowEnd
   }
 
-  /** @returns the number of lists of that window that were read so far */
+  /** @returns the number of lists of that window that have been read so far */
   async function readPublished(windowEnd: number): Promise<number> {
     for (const list of await reader.lists()) {
       const { woeid, window_end, entries } = list

@@ -295,7 +295,7 @@ test('dead letters can be listed, shown and replayed', async () => {
   expect(shown).toContain('4711')
   expect(shown).toContain('#DatedAhead')
 
-  // By now the timestamp of the replayed tweet is acceptable. The record that is not a tweet becomes a dead letter
+  // Waits until the timestamp of the replayed tweet is acceptable. The record that is not a tweet becomes a dead letter
   // again.
   await expect.poll(() => Date.now(), LISTED).toBeGreaterThan(early.createdAt - MAX_AHEAD_MS)
   expect(await dlq('replay', 'trends', '--all')).toContain('replayed 2')

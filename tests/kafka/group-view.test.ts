@@ -4,7 +4,7 @@ import type { GroupPeer } from '../../kafka/transport.ts'
 
 const peers = (...ids: string[]): GroupPeer[] => ids.map((memberId) => ({ memberId }) as GroupPeer)
 
-/** A group whose answers the test gives itself. */
+/** A fake group. The test itself answers its requests. */
 function heldGroup() {
   const requests: ((members: GroupPeer[]) => void)[] = []
   return {

@@ -150,7 +150,7 @@ test('the error after invalid answers shows the beginning of the last answer, an
   expect(await client.schemaById(3)).toBe('"long"')
 })
 
-test("only the registry's own error code means that a schema is missing; schemas of other formats also count as missing", async () => {
+test('a 404 means a missing schema only with the error code of the registry, and a schema of another format counts as missing', async () => {
   const { deps } = scripted(
     answer(404, { message: 'no Route matched' }),
     answer(200, { schemaType: 'PROTOBUF', schema: 'syntax = "proto3";' }),

@@ -8,7 +8,7 @@ function namesOf(env: Readonly<Record<string, string>>): string[] {
   return readPipelinesConfig(env).services.map(({ service }) => service.name)
 }
 
-test('defaults fit the local stack', () => {
+test('by default, the settings match the local stack', () => {
   const config = readPipelinesConfig({ MILLRACE_HOME: '/home/of/millrace' })
   expect(config).toMatchObject({
     brokers: ['127.0.0.1:9092'],
@@ -27,7 +27,7 @@ test('the state folder is named after the slot', () => {
   expect(readPipelinesConfig({ STATE_DIR: '/state', WORKER_SLOT: '3' }).stateFolder).toBe('/state/worker-3')
 })
 
-test('lists are split, empty variables count as unset, and "all" means all', () => {
+test('lists are split, empty variables count as unset, and "all" means all services', () => {
   const config = readPipelinesConfig({ KAFKA_BROKERS: 'a:1, b:2', PIPELINES: 'trends', LOG_LEVEL: '' })
   expect([config.brokers, config.logLevel]).toEqual([['a:1', 'b:2'], 'info'])
   expect(namesOf({ PIPELINES: 'trends, clicks' })).toEqual(['trends', 'clicks'])

@@ -46,8 +46,8 @@ export interface Client {
 }
 
 /**
- * Sends the requests of a user and records them.
- * @param urlOf the current address of an API process
+ * Creates a client that sends the requests of a user, and records each with its response.
+ * @param urlOf returns the current address of an API process
  */
 export function client(id: string, token: string, urlOf: (api: number) => string, record: (asked: Asked) => void): Client {
   return {

@@ -25,8 +25,8 @@ import { faultsOf } from './verdict.ts'
  */
 const READ_EVERY_MS = 2_500
 /**
- * Number of towns. Each round uses another town, far from the others, so that users of different rounds do not find
- * each other.
+ * Number of towns. Each round has its own town, far from the others, so that users of different rounds do not find each
+ * other.
  */
 const TOWNS = 300
 const TOWNS_PER_ROW = 20
@@ -155,12 +155,12 @@ function summaryOf(evidence: Evidence): string {
   const { asked, logs } = evidence
   const answers = Map.groupBy(asked, ({ kind, status }) => `${kind} ${status}`)
   const counts = [...answers].map(([what, { length }]) => `${what}: ${length}`).toSorted()
-  return `${counts.join(', ')}; ${logs.swipeEvents.length} swipes in the log, ${logs.matchEvents.length} matches, ${shown(evidence).excused} excused, ${deletionsOf(evidence).size} left, ${excusedByAbsence(evidence)} refusals excused by that`
+  return `${counts.join(', ')}; ${logs.swipeEvents.length} swipes in the log, ${logs.matchEvents.length} matches, ${shown(evidence).excused} excused, ${deletionsOf(evidence).size} users left, ${excusedByAbsence(evidence)} refusals excused by absences`
 }
 
 /**
- * Copies the logs of all processes to the folder.
- * @returns the folder
+ * Copies the logs of the servers, the workers and the APIs to the target folder.
+ * @returns the target
  */
 export function keepMatchesLogs({ folder, workers, apis }: MatchesSystem, target: string): Promise<string> {
   return keepLines(folder.path, { ...numbered('worker', workers), ...numbered('api', apis) }, target)

@@ -10,7 +10,10 @@ const MAY_FOLLOW_MS = 20_000
 
 export interface Shown {
   readonly faults: readonly string[]
-  /** How often a swiped user was shown again because Redis had lost the swipe. The documentation allows this. */
+  /**
+   * How often a swiped user was shown again because the note of the swipe was missing from Redis. The documentation
+   * allows this.
+   */
   readonly excused: number
 }
 
@@ -42,7 +45,7 @@ export function shown(evidence: Evidence): Shown {
       const cause = separations.find(({ one, from, to, isOf }) => isOf(list.user, other) && from <= list.from && list.to < to && one)
       if (cause) faults.push(`${list.kind} at ${list.from} shows ${other} to ${list.user}, although: ${JSON.stringify(cause.one)}`)
       const gone = absences.find(({ user, to, back }) => user === other && to <= list.from && list.to < back)
-      if (gone) faults.push(`${list.kind} at ${list.from} shows ${other} to ${list.user}, who has left at ${gone.to}`)
+      if (gone) faults.push(`${list.kind} at ${list.from} shows ${other}, who left at ${gone.to}, to ${list.user}`)
       if (list.kind !== 'feed') continue
       for (const swipe of swipesOf.get(`${list.user} ${other}`) ?? []) {
         if (swipe.to >= list.from || absences.some((one) => one.user === list.user && swipe.from <= one.to && one.from <= list.to)) continue

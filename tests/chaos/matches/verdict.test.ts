@@ -231,7 +231,7 @@ test('a trace of a deleted user in lists, tables or Redis is a fault, but a bloc
   }
 })
 
-test('swipes of a user who left may be missing but not invented, and swipes of other users must count', () => {
+test('swipes of a user who left may be missing, but not invented or repeated, and swipes of other users must count', () => {
   const evidence = withoutBob()
   const { matchSwipes } = evidence.logs
   const of = (user: string) => matchSwipes.findIndex(({ value }) => value.swiper_id === user)
@@ -250,7 +250,7 @@ test('showing a deleted user is a fault, unless the user may have returned', () 
   expect(shown(withAsked(evidence, asked('return', ANN, 20_008), look(20_010))).faults).toEqual([])
 })
 
-test('a block ends when the blocking user leaves, and an ended match stops counting when either user leaves', () => {
+test('a block ends when the blocking user leaves, and an ended match separates its users until either of them leaves', () => {
   const look = (user: string, other: string, at: number) => asked('likes', user, at, { body: { likes: [{ user_id: other }] } })
   const away = (user: string) => [asked('leave', user, 5_000, { status: 204 }), asked('return', user, 6_000, { status: 201 })]
   const faultsAt = (evidence: Evidence, at: number) =>
@@ -304,7 +304,7 @@ test('a swipe that need not score may have the same direction and time as a swip
   expect(faults(again, again)).not.toEqual([])
 })
 
-test('refusals are excused and counted from when a user leaves until shortly after the return', () => {
+test('refusals are excused and counted while a user has no profile or no place, and shortly afterwards', () => {
   const leave = asked('leave', BOB, 10_000, { status: 204 })
   const back = asked('return', BOB, 11_000, { status: 201 })
   const place = asked('location', BOB, 12_000, { status: 204 })
@@ -323,7 +323,7 @@ test('refusals are excused and counted from when a user leaves until shortly aft
   expect(verdictOn(placeless(50_000), back, place)).toEqual([1, 0])
 })
 
-test('a rewound profile may be shown again', () => {
+test('after a rewind, a profile may be shown again', () => {
   const evidence = withAsked(goodEvidence(), feed(ANN, 5_000, CAT))
   const rewind = swipe(ANN, CAT, 'REWIND', 4_500)
   expect(shown(evidence).faults).toHaveLength(1)
@@ -335,7 +335,7 @@ test('a rewound profile may be shown again', () => {
 })
 
 test.each(['feed', 'likes', 'matches'] as const)(
-  'seeing each other in %s after a block was answered is a fault, until the block may have been lifted',
+  'users who see each other in %s after the response to a block are a fault, until the block may have been lifted',
   (kind) => {
     const list = { feed: 'candidates', likes: 'likes', matches: 'matches' }[kind]
     const look = (user: string, other: string, at: number) => asked(kind, user, at, { body: { [list]: [{ user_id: other }] } })

@@ -48,7 +48,7 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   const counted = logs.matchSwipes.map(({ value }) => value)
   const certain = counted.filter((swipe) => !mayBeVoid(swipe, from))
   found.push(...differences('match-swipes', fold.counted.map(text), certain.map(text)))
-  // Swipes that a deletion may have made void can be missing, but no swipe can be invented or counted twice.
+  // Swipes that a deletion may have made void may be missing, but no swipe may be invented or counted twice.
   const sent = new Set(logs.swipeEvents.map(({ value }) => text(value)))
   const ids = new Set(counted.map(({ swipe_id }) => swipe_id))
   if (ids.size < counted.length) found.push('match-swipes has a swipe twice')
@@ -109,7 +109,7 @@ function matches(evidence: Evidence, fold: SwipeFold): string[] {
       const pushes = (pushesOf.get(key) ?? []).map(({ value }) => `${value.match_id}:${value.user_id}`).toSorted()
       const due = events.flatMap(() => [`${ids.match_id}:${a}`, `${ids.match_id}:${b}`])
       found.push(...differences(`pushes of ${key}`, due.toSorted(), pushes))
-      // A push is dropped if its match ended before it was sent.
+      // A push is dropped if its match ended before the push was sent.
       const isOver = possible.some(({ hasEnded, matchedAt }) => hasEnded || matchedAt === undefined)
       for (const push of new Set(due)) {
         const reached = deliveredTo.get(push) ?? []
@@ -175,8 +175,8 @@ function count(list: readonly string[], id: string): number {
 }
 
 /**
- * Checks that the topic `scored` follows from the log, and that the users' scores follow from `scored`. When a user
- * leaves, the score is reset at a time that the log does not show.
+ * Checks that the topic `scored` follows from the log, and that the users' scores follow from `scored`. The scores of
+ * users who left are not checked, because the log does not show when they were reset.
  */
 function scores(evidence: Evidence, fold: SwipeFold): string[] {
   const { users, logs } = evidence

@@ -5,7 +5,7 @@ import type { Call, Evidence } from './evidence.ts'
 const KAFKA_FOUND_MS = 15_000
 /** How soon sinks must fill the views again after Redis was emptied. */
 const REFILLED_MS = 60_000
-/** When an API is killed, its responses from this long before the kill may be missing from the log. */
+/** When an API is killed, the log may lack the responses that it sent during this time before the kill. */
 const UNDER_WAY_MS = 5_000
 
 const WRITES: ReadonlySet<Call['kind']> = new Set(['events', 'hide', 'preferences', 'user'])
@@ -39,7 +39,7 @@ function taken({ calls, logs }: Evidence): string[] {
   const chosen = logs.interactions.filter(({ value }) => value !== null && /^s\d+-\d+$/.test(value.event_id))
   const foreign = chosen.filter(({ key, value }) => !sent.has(`${key} ${value?.event_id}`))
   return [
-    ...lost.map((call) => `${described(call)}, and it is not in the log`),
+    ...lost.map((call) => `${described(call)}, but the log lacks at least one of these events`),
     ...foreign.map(({ key, value }) => `the log has event ${value?.event_id} of ${key}, which nobody sent`),
   ]
 }

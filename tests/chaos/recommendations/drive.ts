@@ -147,8 +147,8 @@ export async function drive(plan: Pick<Plan, 'calls'>, { urlOf, isReady, isOver,
 }
 
 /**
- * Returns the country and age group of a user. They never change during a round, because each event counts for the
- * groups that its user belongs to at that moment.
+ * Returns the country and age group of a user. They never change during a round. If they did, the groups for which an
+ * event counts would depend on the order in which the pipeline reads two topics.
  */
 export function propertiesOf(user: number): { readonly country: string | null; readonly age_bucket: string | null } {
   return { country: ['DE', 'FR', null][user % 3], age_bucket: ['18-24', '25-34'][user % 2] }

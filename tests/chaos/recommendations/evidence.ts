@@ -33,8 +33,8 @@ export interface Call extends CameBack {
 }
 
 /**
- * Records of the topics about the users and items of a round, in log order. Only `trending` and `allItemEvents` include
- * all rounds.
+ * The records about the users and items of a round, by topic and in log order. Only `trending` and `allItemEvents`
+ * include all rounds.
  */
 export interface Logs {
   readonly interactions: readonly Logged<Interaction>[]

@@ -65,8 +65,8 @@ function compared(what: string, { user, expected, own, logs }: Known, is: UserSe
 
 /**
  * Checks the items that were shown without being chosen. Lists and the events that remove items from this set are in
- * different topics, so the exact result depends on the order in which the pipeline read them. In any order, the
- * features contain those of the last 100 shown items that the user did not view, and no items that were not shown.
+ * different topics, so the exact result depends on the order in which the pipeline read them. Whatever this order is,
+ * the features contain those of the last 100 shown items that the user did not view, and no items that were not shown.
  */
 function shown(what: string, { user, own, logs }: Omit<Known, 'expected'>, is: UserSelf): string[] {
   const listed = logs.served

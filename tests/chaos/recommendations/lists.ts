@@ -3,8 +3,8 @@ import type { Call, Evidence } from './evidence.ts'
 import { countedEvents, expectedUser } from './user-fold.ts'
 
 /**
- * Checks that each list is consistent with the features from which it was computed, that a list based on older features
- * than an earlier list is marked as degraded, and that after the recovery all lists are up to date.
+ * Checks that no first page is empty, that each list is consistent with its features, and that all lists are up to date
+ * after the recovery. A list with older features than an earlier list must be marked as degraded.
  */
 export function lists(evidence: Evidence): string[] {
   const all = [...evidence.calls, ...evidence.final].filter((call) => isList(call) && call.status === 200)
@@ -46,7 +46,8 @@ function goneBack(all: readonly Call[]): string[] {
     for (const later of own) {
       if ((later.body.degraded as string[]).includes('features')) continue
       const before = own.find((call) => call.to <= later.from && call.body.features_offset > later.body.features_offset)
-      if (before !== undefined) faults.push(`after offset ${before.body.features_offset}: ${described(later)}`)
+      if (before !== undefined)
+        faults.push(`a list with older features than an earlier list with offset ${before.body.features_offset}: ${described(later)}`)
     }
   }
   return faults
@@ -57,5 +58,5 @@ function behind({ final, logs }: Evidence): string[] {
   const events = countedEvents(logs)
   return final
     .filter(({ user, body }) => body.features_offset !== (events.get(user)?.at(-1)?.offset ?? -1) || body.degraded.length > 0)
-    .map((call) => `the last list: ${described(call)}`)
+    .map((call) => `the last list is outdated or degraded: ${described(call)}`)
 }

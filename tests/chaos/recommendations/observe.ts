@@ -11,7 +11,7 @@ import type { RecommendationsSystem } from './system.ts'
 
 export type Observed = Pick<Evidence, 'logs' | 'views' | 'tables'>
 
-/** Reads the topics, tables and views with the users and items of a round. */
+/** Reads what the topics, tables and views contain about the users and items of a round. */
 export interface Observer {
   read(): Promise<Observed>
   close(): Promise<void>

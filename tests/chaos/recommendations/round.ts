@@ -23,7 +23,7 @@ export interface RoundOptions {
   readonly judgesTrending: boolean
 }
 
-/** How soon lists must no longer be degraded after the end of all faults. */
+/** How long lists may remain degraded after all parts have recovered. */
 const HEALED = { timeoutMs: 60_000, intervalMs: 500 }
 /** Number of ids in the range of one round. Ranges of different rounds do not overlap. */
 const IDS_PER_ROUND = 1_000
@@ -126,7 +126,7 @@ async function healedLists(system: RecommendationsSystem, users: readonly User[]
         list = await readList(system, index % APIS, user)
         return list.status === 200 && list.body.degraded.length === 0
       }
-      await waitUntil(isWhole, { what: `a whole list of user ${user.id}`, ...HEALED })
+      await waitUntil(isWhole, { what: `a list of user ${user.id} that is not degraded`, ...HEALED })
       return list!
     }),
   )
@@ -144,8 +144,8 @@ function summaryOf({ calls, logs }: Evidence): string {
 }
 
 /**
- * Copies the logs of all processes.
- * @returns the folder with the copies
+ * Copies the logs of the servers, the workers and the APIs to the target folder.
+ * @returns the target
  */
 export function keepRecommendationsLogs({ folder, workers, apis }: RecommendationsSystem, target: string): Promise<string> {
   return keepLines(folder.path, { ...numbered('worker', workers), ...numbered('api', apis) }, target)

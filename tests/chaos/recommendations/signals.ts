@@ -83,7 +83,7 @@ function stats(item: string, records: readonly Logged<ItemActivity>[], { logs }:
   const published = logs.itemStats.findLast(({ key }) => String(key) === item)?.value ?? undefined
   const isCounted = ({ value }: Logged<ItemActivity>) => value!.events.length + value!.shown.length + value!.entered.length > 0
   const counted = records.filter(isCounted)
-  if (counted.length === 0) return published === undefined ? [] : [`item ${item} has statistics, and nothing happened to it`]
+  if (counted.length === 0) return published === undefined ? [] : [`item ${item} has statistics, although nothing happened to it`]
   if (published === undefined) return [`item ${item} has no statistics`]
   const amount = (some: readonly Logged<ItemActivity>[]) =>
     some.reduce((sum, { value }) => sum + value!.events.length + value!.shown.length, 0)
@@ -140,7 +140,7 @@ function neighbours(item: string, records: readonly Logged<ItemActivity>[], { lo
   const published = logs.itemNeighbours.findLast(({ key }) => String(key) === item)?.value ?? undefined
   const shown = views.neighbours.get(item)
   const met = records.filter(({ value }) => value!.near.length > 0)
-  if (met.length === 0) return published === undefined ? [] : [`item ${item} has neighbours, and met none`]
+  if (met.length === 0) return published === undefined ? [] : [`item ${item} has neighbours, although none of its records names one`]
   if (published === undefined) return [`item ${item} has no neighbours`]
   const stale = Buffer.from(published.neighbours).equals(shown ?? Buffer.alloc(0)) ? [] : [`Redis has other neighbours of item ${item}`]
   const is = weighedItems(published.neighbours)

@@ -32,7 +32,7 @@ test('a process whose pid file cannot be written is killed, because no other com
   })
   const spec = { name: 'server', command: 'sleep', args: [duration], cwd: path, logFile: join(path, 'log'), runDir }
   await expect(startChild(spec)).rejects.toThrow('EISDIR')
-  await waitUntil(() => pidsOf(['sleep', duration]).length === 0, { what: 'the process has not ended', timeoutMs: DEADLINE_MS })
+  await waitUntil(() => pidsOf(['sleep', duration]).length === 0, { what: 'the end of the process', timeoutMs: DEADLINE_MS })
 })
 
 test.each([
@@ -44,11 +44,11 @@ test.each([
   ['otherwise the last error', 'java.io.IOException: no space\n\tat java.io.File failed\nended\n', 'java.io.IOException: no space'],
   ['otherwise the last line', 'one\ntwo\n', 'two'],
   [
-    'with all wrong settings',
+    'all wrong settings in one line',
     'the API cannot start: wrong settings:\n  LOG_LEVEL: is none of a, b\n  API_HOST: cannot be used\n',
     'the API cannot start: wrong settings: LOG_LEVEL: is none of a, b; API_HOST: cannot be used',
   ],
-])('the reason why a process did not start is %s', (_what, text, reason) => {
+])('the reason why a process did not start: %s', (_what, text, reason) => {
   const logFile = join(guardedFolder().path, 'log')
   writeFileSync(logFile, text)
   expect(faultInLog(logFile)).toBe(reason)

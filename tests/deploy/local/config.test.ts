@@ -9,7 +9,7 @@ function refusal(env: Record<string, string>): string {
     expect(error).toBeInstanceOf(SettingsError)
     return (error as Error).message
   }
-  throw new Error('was accepted')
+  throw new Error('the configuration was accepted')
 }
 
 test('by default, all servers are local and use their usual ports', () => {
@@ -88,7 +88,7 @@ test('ports of services count as ports of the local stack', () => {
   expect(refusal({ SHORT_PORT: '0' })).toMatch(/SHORT_PORT: is not a port/)
 })
 
-test('each API process has its own TLS port, if there is one', () => {
+test('if API_TLS_PORT is set, each API process has its own TLS port', () => {
   expect([localConfig({}).apiTlsPort, localConfig({ API_TLS_PORT: '8443' }).apiTlsPort]).toEqual([undefined, 8443])
   expect(refusal({ API_TLS_PORT: '8080' })).toMatch(/API_TLS_PORT: is port 8080, and so is API_PORT/)
   expect(refusal({ API_PROCESSES: '2', API_TLS_PORT: '8080', API_PORT: '9000', SHORT_PORT: '8180' })).toMatch(

@@ -26,7 +26,7 @@ test.each<PartKind>(['registry', 'clickhouse', 'search'])(
   },
 )
 
-test('the reason names the fault, without the password', async () => {
+test('the reason why a server is unhealthy names the fault, without the password', async () => {
   expect(await healthFault('redis', 'redis://user:secret@127.0.0.1:1')).toMatch(/^connect ECONNREFUSED/)
   expect(await healthFault('kafka', '127.0.0.1:1')).toMatch(/^connect ECONNREFUSED/)
   expect(await healthFault('clickhouse', 'http://user:secret@127.0.0.1:1')).toBe('bad port')

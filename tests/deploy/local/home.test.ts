@@ -106,7 +106,7 @@ test('only one process at a time can lock a folder', () => {
   lockHome(home)()
 })
 
-test('a lock does not change while another process takes it over from an ended process', () => {
+test('a start does not change the lock of an ended process while another process is taking the lock over', () => {
   const home = openHome(folder())
   const lock = join(home.path, 'lock')
   const stale = JSON.stringify({ pid: 2 ** 22 + 1, startedAtTicks: '1' })
@@ -122,10 +122,10 @@ test('a lock does not change while another process takes it over from an ended p
 })
 
 test.each([
-  ['a process that has ended', { pid: 2 ** 22 + 1, startedAtTicks: '1' }],
-  ['an unrelated process with the same pid', { ...processMark(process.pid), startedAtTicks: '1' }],
+  ['the pid of a process that has ended', { pid: 2 ** 22 + 1, startedAtTicks: '1' }],
+  ['the pid of an unrelated process', { ...processMark(process.pid), startedAtTicks: '1' }],
   ['unreadable content', 'x'],
-])('the lock of %s is taken over', (_who, mark) => {
+])('a lock that contains %s is taken over', (_who, mark) => {
   const home = openHome(folder())
   writeFileSync(join(home.path, 'lock'), JSON.stringify(mark))
   const unlock = lockHome(home)

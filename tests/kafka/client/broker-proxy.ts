@@ -19,8 +19,8 @@ const API = {
 export type ApiName = keyof typeof API
 
 /**
- * A fault that affects one exchange of a request and its response. `edit` gets and returns the response without its
- * 4-byte length.
+ * A fault that affects exchanges of a request and its response. `edit` gets and returns the response without its 4-byte
+ * length.
  */
 export interface Interference {
   readonly api: ApiName

@@ -89,8 +89,8 @@ test.each([
     /supports ConsumerGroupHeartbeat up to v0, but v1 is needed; upgrade to Kafka 4\.0/,
   ],
   ['Kafka 3.6, which lacks the group protocol,', broker({ 68: undefined }), /supports no ConsumerGroupHeartbeat, but v1 is needed/],
-  ['a group protocol that is disabled', broker({}, 0), /group\.version is off; enable it: kafka-features\.sh upgrade/],
-  ['a broker of the future', broker({ 1: [18, 25] }), /no longer supports Fetch v17 \(oldest: v18\)/],
+  ['a broker whose group protocol is disabled', broker({}, 0), /group\.version is off; enable it: kafka-features\.sh upgrade/],
+  ['a broker that is too new', broker({ 1: [18, 25] }), /no longer supports Fetch v17 \(oldest: v18\)/],
   ['a broker that does not support the ApiVersions request', { errorCode: 35, apiKeys: [] }, /UNSUPPORTED_VERSION.*Kafka 4\.0 or newer/],
 ])('%s is refused', (_name, versions, reason) => {
   expect(() => refuseOldBroker(versions, 'b:1')).toThrow(reason)

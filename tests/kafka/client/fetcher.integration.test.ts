@@ -108,7 +108,7 @@ test('a new partition does not wait for the pending request for silent partition
   const fetcher = transport.fetcher({ maxWaitMs: 50, idleWaitMs: () => 5_000 })
   const requests = (count: number) =>
     waitUntil(() => proxy.requests('fetch').length >= count, { what: `${count} requests`, timeoutMs: DEADLINE_MS })
-  // The broker sends one empty response per silent partition. After that, it does not answer.
+  // For each silent partition, the first response is empty, and the proxy loses the next one.
   proxy.interfere({ api: 'fetch', after: 1, action: 'lose-response' })
   fetcher.assign({ topic, partition: 0 }, 0, 'fail')
   await requests(2)

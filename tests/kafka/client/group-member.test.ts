@@ -201,7 +201,7 @@ test('a partition that was assigned and revoked before the owner took the assign
   expect(reports.map((heartbeat) => heartbeat.owned)).toEqual([[{ topicId: 'id-of-t', partitions: [1] }]])
 })
 
-test('while a report is unanswered, the member delivers no earlier assignment, because the report may have given up some of its partitions', async () => {
+test('while a report is unanswered, the member delivers no earlier assignment, because the report may have given up partitions of that assignment', async () => {
   const intervalMs = 60_000
   const { member, heartbeats, release } = scripted([
     { assignment: [1], intervalMs },
@@ -216,8 +216,8 @@ test('while a report is unanswered, the member delivers no earlier assignment, b
   member.acknowledge(owned)
   await expect.poll(() => heartbeats.length).toBe(2)
   await member.heartbeat()
-  // The owner was busy with the first assignment until now. The coordinator has taken partition 0 away in the meantime,
-  // and when this report arrives, it assigns the partition to another member.
+  // The owner was busy with the first assignment until now. In the meantime, the coordinator has revoked partition 0.
+  // When this report arrives, the coordinator assigns the partition to another member.
   member.acknowledge(owned)
   expect(member.takeEvent()).toBeUndefined()
   await expect.poll(() => heartbeats.length).toBe(4)
@@ -287,7 +287,7 @@ test('an acknowledgement is sent immediately, instead of with the next regular h
   await expect.poll(() => heartbeats.at(-1)?.owned).toEqual([])
 })
 
-test('a member that owns every partition of its topics sends half the heartbeats', async () => {
+test('a member that owns every partition of its topics sends heartbeats at half the rate', async () => {
   const { member, waits } = scripted([{ assignment: [0, 1, 2], intervalMs: 60_000 }, { intervalMs: 60_000 }])
   await member.join()
   await expect.poll(() => waits).toEqual([60_000])
@@ -297,7 +297,7 @@ test('a member that owns every partition of its topics sends half the heartbeats
   await expect.poll(() => waits).toEqual([60_000, 120_000, 60_000])
 })
 
-test('a fenced member sends heartbeats at the full rate, even if it owns every partition', async () => {
+test('a member that was fenced and has rejoined sends heartbeats at the full rate, even if it owns every partition', async () => {
   const { member, waits } = scripted([
     { assignment: [0, 1, 2] },
     { errorCode: FENCED_MEMBER_EPOCH },

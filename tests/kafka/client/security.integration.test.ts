@@ -125,7 +125,7 @@ test(
       CLICKHOUSE_URL: await testStack().clickhouse(),
     })
     onTestFinished(() => worker.kill())
-    await waitUntil(worker.isReady, { what: 'the worker to be ready', timeoutMs: DEADLINE_MS })
+    await waitUntil(worker.isReady, { what: 'the worker', timeoutMs: DEADLINE_MS })
     const producer = await newProducer(await connected(address, readKafkaSecurity()))
     append(producer, clicks.name, 0, 'no Avro')
     await commit(producer)

@@ -507,7 +507,7 @@ function produceError(topic: string, code: number): (response: Buffer) => Buffer
   return (response) => errorAt(response.indexOf(topic) + topic.length + partitionsLength + index, code)(response)
 }
 
-test('DUPLICATE_SEQUENCE_NUMBER counts as success, even if its offset is unknown', async () => {
+test('DUPLICATE_SEQUENCE_NUMBER counts as success, although such a response contains no offset', async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)

@@ -297,7 +297,7 @@ test.each(COMPRESSIONS)('a header that declares more records than the batch can 
 })
 
 test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)(
-  'a %s batch that does not decompress is replaced by a stand-in if its checksum is correct',
+  'a %s batch that does not decompress is replaced by a stand-in only if its checksum was verified',
   (codec) => {
     const whole = batchOf([textRecord('a'.repeat(500))], { codec })
     whole.fill(0xff, RECORDS_AT)

@@ -237,7 +237,7 @@ test('timers begin and end a period, and after the period the regular price appl
   expect(prices()).toEqual([])
 })
 
-test('a thousand periods that begin at the same time begin within a second', () => {
+test('a thousand periods that are planned to begin at the same time begin within a second', () => {
   const { ask, driver, prices } = opened()
   const starts_at = driver.now + 10 * MINUTE_MS
   for (let id = 1; id <= 1_000; id++) {

@@ -95,7 +95,7 @@ test('a sku that a product no longer uses becomes free, and a repeated report fr
   expect(claim(3, ['a'])).toMatchObject({ outcome: 'taken' })
 })
 
-test('a use by a product that does not own the sku is counted, but changes nothing', () => {
+test('a use by a product that does not own the sku counts as dropped and changes nothing', () => {
   const { claim, use, driver } = opened()
   claim(1, ['a'])
   use('a', 1)

@@ -9,7 +9,7 @@ export interface GatedTransport {
 }
 
 /**
- * Wraps a transport so that its fetchers return nothing until it is opened. Until then, standby copies make no
+ * Wraps a transport so that its fetchers return nothing until `open` is called. Until then, standby copies make no
  * progress.
  */
 export function gatedTransport(transport: Transport): GatedTransport {

@@ -42,7 +42,7 @@ test.each(['SELECT 1; SELECT 2', "SELECT 'a'; DROP TABLE t", 'SELECT 1 /* ; */ ;
   },
 )
 
-test('everything after FORMAT is data, never a statement', () => {
+test('everything after the FORMAT clause of an INSERT is data, never a statement', () => {
   expect(readStatement('INSERT INTO t FORMAT CSV\n1; DROP TABLE t')).toMatchObject({ kind: 'insert-data', format: 'CSV' })
 })
 

@@ -10,7 +10,7 @@ let folder: string
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-archive-'))
-  // The code only resolves the path of `java`, so an empty file is enough.
+  // The tested code only resolves the path of `java`, so an empty file is enough.
   const java = join(folder, 'java')
   writeFileSync(java, '')
   chmodSync(java, 0o755)
@@ -40,7 +40,7 @@ test('the archive is created once', async () => {
   expect(readdirSync(folder).filter((file) => file.startsWith('classes-'))).toHaveLength(1)
 })
 
-test('a recent lock is respected, but an old lock is taken over, and the server that the killed process started is ended', async () => {
+test('a recent lock is respected; an old lock is taken over, and the server that its owner left running is stopped', async () => {
   const archive = (await ensureClassArchive(folder, server()))!
   rmSync(archive)
   const lock = `${archive}.lock`

@@ -6,7 +6,7 @@ import { partialPath, removeAbandoned } from '../../../../deploy/local/java/part
 
 const DAY_MS = 24 * 3_600_000
 
-test('only the unfinished folders of killed processes are removed, and only after a day', async () => {
+test('only unfinished folders of the same program are removed, and only after a day', async () => {
   const parent = mkdtempSync(join(tmpdir(), 'millrace-partial-'))
   onTestFinished(() => rmSync(parent, { recursive: true, force: true }))
   const target = join(parent, 'kafka-0123456789ab')

@@ -228,7 +228,7 @@ test('the level can be set globally and per subject, and each setting can be rem
   expect(await call('GET', '/config')).toEqual(ok({ compatibilityLevel: 'BACKWARD' }))
 })
 
-test('a soft deletion hides versions but keeps their ids readable, and registering the schema again undoes the deletion', async () => {
+test('a soft deletion hides versions but keeps their ids readable, and registering a schema again creates a new version', async () => {
   await register('s', V1)
   await register('s', V2)
   await call('PUT', '/config/s', { compatibility: 'NONE' })

@@ -21,8 +21,8 @@ export interface CountedState {
 const NO_WORK: Work = { reads: 0, passed: 0, writes: 0, writtenBytes: 0 }
 
 /**
- * Creates in-memory state that counts reads and writes. Its scans also go over deleted rows, like a database without
- * compaction, because a real database keeps deleted rows for a long time.
+ * Creates in-memory state that counts reads and writes. Its scans also visit deleted rows, like those of a database
+ * without compaction. A real database keeps deleted rows for a long time.
  */
 export function countedState(): CountedState {
   let work = { ...NO_WORK }

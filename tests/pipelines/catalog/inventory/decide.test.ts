@@ -15,8 +15,8 @@ const FIRST_STOCK = 10
 const HELD_MS = 1_000
 
 /**
- * One step of a random history. The numbers in a step are indexes into the rows and reservations that exist at that
- * time.
+ * One step of a random history. `named` and `chosen` are indexes into the reservations that exist at the time of the
+ * step.
  */
 type Step =
   | {

@@ -47,7 +47,7 @@ function crowdedRow() {
     return ids
   }
 
-  /** Returns the work of a decision and its commit, including the bytes that they add to changelogs and topics. */
+  /** Returns the reads and writes of a decision and its commit, including the number of bytes written to the state. */
   function workOf(...asked: Parameters<typeof pipe>): Work {
     state.take()
     pipe(...asked)
@@ -86,7 +86,7 @@ test('the number of open reservations does not affect how much a decision reads 
   for (const [name, { writtenBytes, ...work }] of Object.entries(many)) {
     const { writtenBytes: bytesBesideFew, ...besideFew } = few[name]
     expect(work, name).toEqual(besideFew)
-    // A few more bytes are allowed, because the numbers in the records have more digits.
+    // A few more bytes are allowed, because greater numbers need more bytes in a row.
     expect(writtenBytes, name).toBeLessThan(bytesBesideFew + 20)
   }
 })
@@ -121,7 +121,7 @@ test('after a refused command, no later command scans over reservations that end
   expect(JSON.parse(value!.result!.answer)).toMatchObject({ outcome: 'done', row: { reserved: 1 } })
 })
 
-/** Returns the work of a tick in which a few reservations expire while `others` more reservations stay open. */
+/** Returns the work of a tick in which `FEW` reservations expire while `others` reservations stay open. */
 function workOfExpiry(others: number): Work {
   const { driver, open, takeWork } = crowdedRow()
   open(FEW)

@@ -179,7 +179,7 @@ test('the time by which commands are judged is kept even when all remembered com
   const first = START + 72 * 3_600_000
   expect(ask('a', { amount: 1 }, { appendedAt: first }).at).toBe(first)
   driver.advanceWallClock(1_000)
-  // All commands are older than 24 hours after this restart, so the next periodic scans forget them.
+  // After this restart, all commands are older than 24 hours, so the next periodic scans forget them.
   driver.restart({ downMs: 200 * 3_600_000 })
   for (let walk = 0; walk < 3; walk++) driver.advanceWallClock(3_600_000)
   expect(ask('a', { amount: 1 }, { appendedAt: first - 1 }).at).toBe(first)

@@ -411,7 +411,7 @@ test('a turn reads a topic to its end even if the topic has lost records since t
     ...real,
     async offsets(places, at) {
       const found = await real.offsets(places, at)
-      // Simulates an unclean leader election: the first answer still counts a record that is then lost.
+      // Simulates an unclean leader election: the first answer still counts five records that are then lost.
       if (at !== 'end' || places[0].topic !== 'reports' || ++asked > 1) return found
       return new Map([...found].map(([place, offset]) => [place, offset + 5]))
     },

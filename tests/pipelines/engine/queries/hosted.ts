@@ -14,7 +14,10 @@ interface HostOptions {
   readonly address?: string
 }
 
-/** Starts a host that runs the word count. Tests query it through its HTTP port, like operators and other processes. */
+/**
+ * Starts a host that runs one topology, by default the word count. Tests query the host through its HTTP port, like
+ * operators and other processes.
+ */
 export async function hosted(at: Bench, options: HostOptions = {}, tested = wordCount(), backend = memoryBackend()) {
   const host = await startHost(
     { healthPort: 0, healthHost: '127.0.0.1', ...options },

@@ -84,7 +84,7 @@ test('uncommitted changes are never visible, and state and position belong to th
   await until(async () => {
     for (let i = 0; i < 20; i++) send(lines, 'ann', `${sent++}`)
     const answer = await running.queries?.get(totals, 'ann')
-    if (answer?.outcome !== 'answered') throw new Error(`it was ${answer?.outcome}`)
+    if (answer?.outcome !== 'answered') throw new Error(`the outcome of the query was ${answer?.outcome}`)
     const offset = answer.state.position.sources[0]?.offset ?? 0
     // The total must equal the position in the source, because every input record increments the total and the log has
     // no control records.
@@ -222,7 +222,7 @@ test('invalid queries are refused with the reason', async () => {
   }
 })
 
-test('a refused parameter is named, and a parameter that only ranges have is reported as not allowed with a key', async () => {
+test('a refused parameter is named, and a parameter that only range queries accept is reported as not allowed with a key', async () => {
   const at = bench()
   const { get, ready } = await hosted(at)
   await ready()

@@ -132,7 +132,7 @@ test('a page contains only committed entries, and its entries and its position b
     for (let i = 0; i < 20; i++) send(lines, 'ann', `${sent++}`)
     const partition = await partitionOfAnn()
     const answer = await running.queries!.scan(totals, { partition })
-    if (answer.outcome !== 'answered') throw new Error(`it was ${answer.outcome}`)
+    if (answer.outcome !== 'answered') throw new Error(`the outcome of the query was ${answer.outcome}`)
     const written = answer.value.entries.map(({ value }) => value)
     const offset = answer.state.position.sources[0]?.offset ?? 0
     // Each record writes its number to all keys, and the number equals its offset.

@@ -76,7 +76,7 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
     target,
     control,
     wipe: () => partitions.clear(),
-    /** Resets a partition to an older state, like a store that has failed over to a stale replica. */
+    /** Resets a partition to an older state, like a database that has failed over to a stale replica. */
     goBack(key: string, next: number) {
       const held = partitions.get(key)!
       partitions.set(key, { next, records: held.records.filter((record) => record.offset < next) })

@@ -26,7 +26,7 @@ const PROCESS = fileURLToPath(new URL('./view-sinks-process.ts', import.meta.url
 const DEADLINE_MS = 40_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 50 })
 /**
- * Longest time that counts as immediately. It is far below the session and request timeouts, but long enough for a
+ * Longest delay that still counts as immediate. It is far below the session and request timeouts, but long enough for a
  * busy machine.
  */
 const AT_ONCE_MS = 4_000

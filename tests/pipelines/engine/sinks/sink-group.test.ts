@@ -106,7 +106,7 @@ test('processes that run different services share a group, and each process gets
   await eventually(() => [both, onlyHere, bothToo, onlyThere].every((sink) => sink.isReady)).toBe(true)
 })
 
-test('a store that never answers does not delay the hand-over of the partitions of other stores', async () => {
+test('a target that never answers does not delay the hand-over of the partitions of other targets', async () => {
   const { broker, append } = world('a', 'b')
   const [views, tables] = [groupIn(broker, 'one', 'views'), groupIn(broker, 'one', 'tables')]
   const hanging = memoryTarget()
@@ -195,7 +195,7 @@ test('when a sink fails, the other sinks keep their partitions', async () => {
   expect(good.isReady).toBe(true)
 })
 
-test('the member joins once, when all its sinks are ready', async () => {
+test('the member joins once, after all its sinks have started', async () => {
   const { broker } = world('a', 'b')
   const joins: (readonly string[])[] = []
   const transport = memoryTransport(broker)

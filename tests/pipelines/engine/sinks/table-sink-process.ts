@@ -1,7 +1,7 @@
 /**
  * A process with a table sink, for tests that kill it: `table-sink-process.ts <brokers> <clickhouse> <database> <topic>
- * <memberId> [inserts]`. With `inserts`, it kills itself with SIGKILL directly after that many inserts are stored,
- * before it commits the offset of the last one.
+ * <memberId> [inserts]`. With `inserts`, the process kills itself with SIGKILL directly after that many inserts are
+ * stored, before it commits the offset of the last one.
  */
 import { pino } from 'pino'
 import { kafkaTransport } from '../../../../kafka/client/index.ts'

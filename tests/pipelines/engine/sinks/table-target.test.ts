@@ -109,7 +109,7 @@ test('binary rows are split and limited in the same way as JSON rows, and tombst
   ])
 })
 
-/** A time in microseconds instead of milliseconds. A table would read it as a time in the year 58,000. */
+/** A time in microseconds instead of milliseconds. A table would read it as a time in about the year 58,900. */
 const IMPOSSIBLE = NOVEMBER * 1_000
 
 test.each([

@@ -171,8 +171,8 @@ async function isLoadedAnew(writing: (() => number) | undefined, reading: (() =>
   const back = await counting(at, backend, reading)
   back.after(6)
   await until(() => back.words.status().ready, 'the worker runs')
-  // Another worker has added three words. The restarted worker reads more than these three records, because it reads
-  // the whole changelogs of their partitions. The partition without any of these words is not read.
+  // Another worker has written three records. The restarted worker reads more than these, because it reads the whole
+  // changelogs of their partitions. It does not read the partition to which the other worker wrote nothing.
   expect(rows() - before).toBe(5)
   await back.count()
 }

@@ -8,7 +8,7 @@ import { systemRuntime } from '../../../../runtime/system.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import { until } from '../harness.ts'
 
-/** In these tests, the changelog of a standby copy has lost records, so the copy starts over. */
+/** In these tests, a standby copy cannot continue, because its log has lost records or may lack tombstones. */
 
 const CHANGELOG = { store: 'totals', topic: 'log', partition: 0, positionName: 'log', identityName: 'id', epochName: 'epoch' }
 const KEY = partitionKey(CHANGELOG.topic, CHANGELOG.partition)
@@ -92,7 +92,7 @@ test('a copy that starts over is not complete before it has read the log again',
   expect(copy).toMatchObject({ behind: 1, completeAt: undefined })
 })
 
-test('a copy ends and then starts over if its log was not read for so long that tombstones may be missing', async () => {
+test('a copy ends if its log was not read for so long that tombstones may be missing', async () => {
   const fetchedAt = Date.now()
   const later = { fetchedAt: fetchedAt + CHANGELOG_DELETE_RETENTION_MS + 1 }
   const { copy, rows } = await copying([dataOf(['a', 'b'], { fetchedAt }), dataOf(['c', 'd', 'e'], later)])

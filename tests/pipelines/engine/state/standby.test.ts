@@ -91,7 +91,7 @@ test('a second worker keeps copies of the tasks of the first worker, and continu
       COUNTING.length
   await until(() => second.status().standbys.length > 0 && complete(), 'the copies are complete')
   const copied = second.status().standbys.map(({ task }) => task)
-  await until(() => second.status().standbys.every(({ behind }) => behind === 0), 'still')
+  await until(() => second.status().standbys.every(({ behind }) => behind === 0), 'the copies are still complete')
   at.broker.groups.expire('words', first.memberId)
   at.broker.groups.takeEvent('words', first.memberId)
   await until(() => second.status().tasks.filter(({ state }) => state === 'RUNNING').length === 5, 'the second worker runs all tasks')
@@ -102,7 +102,7 @@ test('a second worker keeps copies of the tasks of the first worker, and continu
   expect(at.latest(wordCounts).get('a')).toBe(21)
 })
 
-test('a copy answers queries on request, and reports its position', async () => {
+test('a copy answers queries on request, and reports its role and how far it is behind', async () => {
   const at = bench()
   const workers = [await at.worker(standing, { address: 'http://one' }), await at.worker(standing, { address: 'http://two' })]
   await until(() => at.broker.groups.members('words').length === 2, 'both workers are members')
@@ -139,7 +139,7 @@ test('a copy makes no progress while the database is overloaded', async () => {
   const copies = () => second.status().standbys
   const areCompleteAfter = (ms: number) =>
     copies().length > 0 && copies().every(({ behind, completeAt }) => behind === 0 && (completeAt ?? 0) > ms)
-  // A worker without tasks is ready, too. While the database is overloaded, tasks that move to it would not be
+  // A worker without tasks is ready, too. While its database is overloaded, tasks that move to this worker would not be
   // restored.
   const haveTasks = () => [first, second].every((worker) => worker.status().ready && worker.status().tasks.length > 1)
   await until(() => haveTasks() && areCompleteAfter(0), 'both workers run tasks, and the copies are complete')

@@ -357,7 +357,7 @@ test('a failure that no record has caused stops the worker, even if the policy f
   expect(() => testDriver(unreadable).pipe(orders, 'a', 1)).toThrow('unreadable/add failed at orders-')
 })
 
-test('a row that cannot be written stops the worker under every policy if a hook or a tick has changed it', () => {
+test('a row that cannot be written stops the worker, even under the policy "drop", if a hook or a tick has changed it', () => {
   const nodes = {
     hook: (kept: KeyedStore<string, string>) => (stream: Stream<string, number>) =>
       stream.beforeCommit('keep', { stores: [kept] }, () => kept.put('a', LARGE_TEXT)),

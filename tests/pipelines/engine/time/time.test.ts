@@ -252,7 +252,7 @@ test('a missing partition holds time back', () => {
 })
 
 test.each([{ forwarding: [] }, { forwarding: ['votes'] }])(
-  'with closeWithout, a time is closed without a quarter of the partitions when the other partitions are a minute further ($forwarding)',
+  'with closeWithout, a time is closed without a quarter of the partitions when the other partitions are a minute ahead ($forwarding)',
   ({ forwarding }) => {
     const { accept, due, missing, close } = gate(['votes'], forwarding, { share: 0.25, afterMs: MINUTE_MS })
     for (const partition of [0, 1, 2, 3]) accept('votes', partition, 4, minute(1))
@@ -304,7 +304,7 @@ test('time never goes back when old markers are repeated', () => {
   expect(due()).toBe(300)
 })
 
-test('later stages wait again for a partition whose clock was briefly an hour ahead, once its clock is right, even after a hand-over', () => {
+test('later stages wait again for a partition whose clock was briefly an hour ahead, once its clock is right', () => {
   const { accept, due, close } = gate(['votes'])
   for (const partition of [0, 1]) accept('votes', partition, 2, minute(1))
   close(minute(1))
@@ -421,7 +421,7 @@ test('a marker is readable text in a console consumer', () => {
   expect(`${header.key}: ${header.value}`).toBe(`millrace-time: ${START} 1/3 votes`)
 })
 
-test('after the clock was set back by an hour, the pending time and later times are still sent', () => {
+test('after the clock was set back by an hour, times of the corrected clock are sent', () => {
   const hour = 3_600_000
   const mark = timeMark(100, 0, 2)
   mark.observe(0, 10 * hour, 5, 10 * hour)
@@ -442,7 +442,7 @@ test('responses that arrive out of order do not produce a time twice', () => {
   expect(mark.ready([{ position: 5 }])).toBeUndefined()
 })
 
-test('a clock that was briefly ahead does not confirm any time in the future', () => {
+test('after a clock was briefly ahead, a late response to an earlier request confirms no time in the future', () => {
   const mark = timeMark(100, 0, 1)
   mark.observe(0, 21_000, 5, 21_000)
   expect(mark.ready([{ position: 5 }])).toBe(21_000)

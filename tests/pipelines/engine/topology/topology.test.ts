@@ -76,7 +76,7 @@ test.each([
   ['a topology without a name', () => topology('', (t) => t.source(a)), 'topology name ""'],
   ['a name that no topic could have', () => topology('a b', (t) => t.source(a)), 'topology name "a b" cannot be used'],
   ['a name that begins with a dash', () => topology('-a', (t) => t.source(a)), 'underscores that begins with a letter or digit'],
-  ['no source', () => topology('t', nothing), 'reads nothing'],
+  ['a topology without a source', () => topology('t', nothing), 'reads nothing'],
   ['a source without partitions', () => topology('t', (t) => t.source(textTopic('a', 0))), 'topic a: partitions must be'],
   [
     'a repartition topic with an impossible number of partitions',
@@ -104,7 +104,7 @@ test.each([
     'a is read twice',
   ],
   [
-    'reads of a processor that names no store',
+    'a processor with `reads` that names no store',
     () => topology('t', (t) => t.source(a).process('p', { reads: nothing }, nothing)),
     'p announces reads of stores, but names none',
   ],

@@ -51,7 +51,7 @@ test('the metadata of a commit names the topic, but metadata of earlier versions
   expect(withTopicId('', earlier)).toBe(earlier)
 })
 
-test('metadata fits into a commit, and offsets beyond it count as not done', () => {
+test('the metadata fits into a commit, and offsets that it does not cover count as not done', () => {
   const window = offsetWindow(100)
   const last = 100 + 2 * MAX_WINDOW_SPAN
   for (let offset = 100; offset <= last; offset++) window.add(offset)
