@@ -25,7 +25,7 @@ function appendTo({ broker }: Bench, topic: Topic<string, string>, partition: nu
 const valuesOf = (b: Bench) => b.all(echoes).map(({ value }) => value)
 
 test.each([undefined, 'latest', 'fail'] as const)(
-  'a stateless task starts to process the new partitions of its source, with offsetReset %s',
+  'a stateless topology processes the new partitions of its source, with offsetReset %s',
   async (offsetReset) => {
     const b = bench()
     b.broker.createTopic({ name: lines.name, partitions: 2 })
@@ -133,7 +133,7 @@ test('if the source of a stage with state has gained partitions, the worker is n
   expect(workerRunner(anew).notReady()).toBeUndefined()
 })
 
-test('sources that share tasks wait until all of them have grown', async () => {
+test('if sources share tasks, their new partitions are processed only after all of these sources have grown', async () => {
   const others = textTopic('others')
   const both = topology('both', (t) => {
     const seen = keyedStore('seen', { key: utf8, value: lines.value, logged: false })
