@@ -22,7 +22,7 @@ function isExact(at: Bench): boolean {
   return [...counts.values()].every((list) => list.every((count, i) => count === i + 1))
 }
 
-/** Creates a runtime whose log collects why a worker's warm-ups end, and how many records each of its tasks restores. */
+/** Creates a runtime whose log collects why a worker's warm-ups end and how many records each task restores. */
 function startLog() {
   const ends: string[] = []
   const restored = new Map<string, number>()
