@@ -19,7 +19,7 @@ async function answeringServer(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('the job waits while ClickHouse rewrites a large table', async () => {
+test('the job gives ClickHouse more than ten minutes to rewrite a large table', async () => {
   const waits = vi.spyOn(Socket.prototype, 'setTimeout')
   onTestFinished(() => waits.mockRestore())
   const runtime = manualRuntime()

@@ -75,7 +75,7 @@ test('a data folder that cannot be created is reported in one line', ({ skip }) 
   expect(status).toBe(1)
 })
 
-test('commands run in a checkout that another user has installed and that this user cannot write', () => {
+test('commands run in a checkout that another user has installed and that this user cannot write to', () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-checkout-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   cpSync(dirname(RUN), join(folder, 'scripts'), { recursive: true })
@@ -89,7 +89,7 @@ test('commands run in a checkout that another user has installed and that this u
   expect(stdout).toBe('runs')
 })
 
-test('a help text that cannot be written, for example to a closed pipe, prints no stack trace', () => {
+test('a help text that cannot be written, for example to a full disk, prints no stack trace', () => {
   const shell = spawnSync('sh', ['-c', '"$1" "$2" --help 2>&1 >&3 | cat', 'sh', process.execPath, RUN], {
     stdio: ['ignore', 'pipe', 'pipe', openSync('/dev/full', 'w')],
   })

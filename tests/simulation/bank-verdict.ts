@@ -86,7 +86,10 @@ function certainlyBroken({ commands }: BankLogs, { now }: InputTimes): number {
   return commands.flat().filter(({ value }) => value.body.kind === BROKEN && value.deadline > now + 2 * HOUR_MS).length
 }
 
-/** Returns deviations from the results that the commands must have if they are decided in log order; at most five. */
+/**
+ * Returns deviations from the results that the commands must have if they are decided in log order; at most five.
+ * @param sent the numbers of all commands that were sent, in ascending order
+ */
 export function deviations(logs: BankLogs, sent: readonly number[], times: InputTimes): string[] {
   const numbers = logs.commands
     .flat()

@@ -28,9 +28,7 @@ const SHARE_HOLDS = 0.3
 const LONGEST_HOLD_MS = 1_500
 /** Share of commands that are repetitions of an earlier command. */
 const SHARE_REPEATED = 0.3
-/**
- * Share of these repetitions whose request differs from the first request. The service must report them as conflicts.
- */
+/** Share of repetitions whose request differs from the first request. The service must report them as conflicts. */
 const SHARE_CONFLICTS = 0.15
 /** Share of commands with a short deadline. */
 const SHARE_SHORT = 0.2

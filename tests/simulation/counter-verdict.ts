@@ -48,7 +48,10 @@ export function missing({ guarantee, input, ledger, totals, letters, notes, pass
   return count(ledger.flat(), idOf) < wanted || count(totals, idOf) < wanted
 }
 
-/** Returns deviations of the output from the output that is computed offline from the input; at most five. */
+/**
+ * Returns deviations of the output from the output that is computed offline from the input; at most five.
+ * @param sent the numbers of all records that were sent, in ascending order
+ */
 export function deviations(logs: CounterLogs, sent: readonly number[], times: InputTimes): string[] {
   const { guarantee, input, notes, passed } = logs
   const ids = [...input, ...notes].map(({ value }) => Number(value.replace(BROKEN, ''))).sort((a, b) => a - b)

@@ -28,7 +28,7 @@ export interface CounterOptions {
   readonly guarantee: Guarantee
   /** Bytes of padding in each entry of the ledger. */
   readonly padding: number
-  /** Scheduler for the stores. If given, sinks copy the output into simulated stores. */
+  /** Scheduler for the models of Redis and ClickHouse. If given, sinks copy the output into these models. */
   readonly storesOf?: Scheduler | undefined
 }
 

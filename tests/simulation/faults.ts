@@ -151,8 +151,8 @@ function crash({ broker, scheduler, clusterFaults, chance }: Target): void {
 }
 
 /**
- * Ends the lasting faults of workers and stores, so that the output can become complete. Faults of brokers and of the
- * network end by themselves.
+ * Ends the lasting faults of workers and of the models of Redis and ClickHouse, so that the output can become complete.
+ * Faults of brokers and of the network end by themselves.
  */
 export function mend({ slots, sinks }: FaultDeps): void {
   for (const server of sinks?.servers ?? []) server.mend()

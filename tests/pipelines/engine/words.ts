@@ -34,6 +34,8 @@ export const wordCounts = numberTopic('word-counts')
 /**
  * Creates a topology with two stages: lines, keyed by author, are split into words, and each word is counted in the
  * partition of its key.
+ * @param onLine called with each line before the line is split
+ * @param between name of the repartition topic between the stages
  */
 export function wordCount(
   name = 'words',

@@ -92,7 +92,7 @@ test('a change replaces the attributes, restarts the lifetime, and is audited', 
   expect(view(id)).toMatchObject({ expires_at: null })
 })
 
-test('an entry exists until `expires_at`, and a timer then removes and audits it', () => {
+test('an entry exists until `expires_at`, and a timer then removes it and audits the removal', () => {
   const { ask, view, driver, published, audited } = world()
   const { id, block } = entry('IP', '::ffff:192.0.2.1', { ttl_hours: 1 })
   const due = driver.now + HOUR_MS

@@ -118,7 +118,7 @@ test.each([
   [{ status: 'FALSE_POSITIVE' }, 'FALSE_POSITIVE', 'FALSE_POSITIVE'],
   [{ verdict: 'FALSE_POSITIVE' }, 'FALSE_POSITIVE', 'FALSE_POSITIVE'],
   [{ verdict: 'SUSPICIOUS' }, 'SUSPICIOUS', 'ESCALATED'],
-] as const)('%o corrects a verdict only if it has a note, and the feedback names the previous verdict', (asked, verdict, status) => {
+] as const)('%o corrects a verdict only with a note, and the feedback names the previous verdict', (asked, verdict, status) => {
   const { driver, open, change, view, feedback } = casesDriver()
   open()
   change({ verdict: 'CONFIRMED_FRAUD' })
@@ -181,7 +181,7 @@ test('the fraud type is part of the label, so a change of the type of a confirme
   ])
 })
 
-test('the assignee and the notes can change without a verdict, and a request without effect changes nothing', () => {
+test('the assignee and the notes can change without a verdict, and a request that repeats the current values changes nothing', () => {
   const { open, change, view, feedback } = casesDriver()
   open()
   expect(change({ assigned_to: { text: 'bob' }, notes: 'called' })).toMatchObject({
@@ -223,7 +223,7 @@ test('feedback about a transaction without a case opens and closes a case, but f
   expect(view()).toEqual(before)
 })
 
-test('a case that has been closed for 30 days is removed from the state, and a request restores it', () => {
+test('a case that has been closed for 30 days is removed from the state, and a request that changes the archived case restores it', () => {
   const { driver, open, change, view, feedback, daysPass } = casesDriver()
   open()
   change({ verdict: 'CONFIRMED_FRAUD' })

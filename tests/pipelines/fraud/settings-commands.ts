@@ -45,7 +45,7 @@ export function settingsDriver() {
   const inForce = new Map<string, FraudSetting>()
   const audit = () => driver.read(fraudAudit).map(({ value }) => value!)
 
-  /** Applies the published records like an API, and returns the settings in force. */
+  /** Applies the published records as the API does, and returns the settings in force. */
   function published(): ReadonlyMap<string, FraudSetting> {
     for (const { key, value } of driver.read(fraudRulesets)) {
       if (value === null) inForce.delete(key as string)

@@ -129,7 +129,7 @@ test('records that arrive while the index is replaced are not lost, even if no l
   }
 })
 
-test('a wiped index is filled again under a new name, and is not searched before it is complete', async () => {
+test('a deleted index is built again under a new name, and is not searched before it is complete', async () => {
   const { write, startSink, startKeeper, found, expected, concreteIndexes, client } = world()
   for (let i = 0; i < 30; i++) write(`n${i}`, `note ${i}`)
   startKeeper()

@@ -45,7 +45,7 @@ test('a new profile does not begin before the deletion of the former profile, ev
   expect(state).toMatchObject({ created_at: 60_000, updated_at: 60_000, deleted_at: null })
 })
 
-test('a deletion has a later time than everything that the user did, even if the clock has gone back since', () => {
+test('a deletion never has an earlier time than anything that the user did, even if the clock has gone back since', () => {
   const at = (now: number) => ({ key: ANN, now, commandId: String(now) })
   const profile = decideProfile(undefined, COMMAND, at(10_000)).state as MatchProfile
   const deletedAt = (now: number, not_before: number) =>

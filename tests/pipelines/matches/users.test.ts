@@ -132,7 +132,7 @@ test.each<[string, number | null, number | null, string?, number?]>([
   expect(user(id)).toBeUndefined()
 })
 
-test('a user who is deactivated, idle for seven days or deleted cannot be found, but can be found again afterwards', () => {
+test('a user who is deactivated or idle for seven days cannot be found until active again, and a deleted user cannot be found', () => {
   const { profile, locate, index, driver } = usersDriver()
   profile(ANN)
   locate(ANN, TOWN.lat, TOWN.lon)
@@ -395,7 +395,7 @@ test('the swipes of a deleted user are removed, and the swipes of a new profile 
   expect(rows()).toEqual([`${ANN}:${CAT}`, `${CAT}:${BOB}`])
 })
 
-test('a swipe by a user without a profile reaches neither rows, scores nor pairs, and is dropped after ten minutes', () => {
+test('a swipe by a user without a profile is not published, changes no score, and is dropped after ten minutes', () => {
   const { driver, profile, swipedBefore, user } = usersDriver()
   profile(BOB)
   swipedBefore(swipe(ANN, BOB, 'RIGHT', driver.now))

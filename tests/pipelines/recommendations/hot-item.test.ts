@@ -26,7 +26,7 @@ test('the statistics of an item with many old events are published at least once
   expect(isDue(withActivity(asPublished(later), shownAt(START + HOUR + 1)))).toBe(false)
 })
 
-test('the statistics of an item are published as soon as a fiftieth of its events is new', () => {
+test('the statistics of an item are published as soon as more than a fiftieth of its events is new', () => {
   const shownOften = (count: number) => ({ events: [], near: [], entered: [], shown: new Array<number>(count).fill(START) })
   const old = asPublished(withActivity(NO_SIGNALS, shownOften(980)))
   expect(isDue(withActivity(old, shownOften(20)))).toBe(false)

@@ -104,7 +104,7 @@ function good(version: string): TrainingResult {
 
 const worse: TrainingResult = { state: 'REFUSED', reason: 'worse', version: 'worse', learnedUntil: START, metrics: {} }
 
-test('a request trains a version, and one transaction puts the version into force and records the end of the run', async () => {
+test('a request trains a version, and when the end of the run is recorded, the version is in force', async () => {
   const { start, ask, begun, models, run, swept } = await world()
   start('a')
   ask('one', 'TRAIN')
@@ -208,7 +208,7 @@ test('a roll-back request that was not read before a training run ended takes pr
   expect(begun).toHaveLength(3)
 })
 
-test('a roll-back names the version to leave and also skips a version that has just replaced it; if it names any other version, it changes nothing', async () => {
+test('a roll-back names the version to leave, and also leaves a version that has just replaced it; a roll-back that names any other version changes nothing', async () => {
   const { start, ask, models, results, warned } = await world()
   for (const version of ['v1', 'v2', 'v3']) results.push(good(version))
   start('a')

@@ -20,8 +20,8 @@ const half = (ms: number, halfLife: number) => 0.5 ** (ms / halfLife)
 const saysYes = ({ type }: ModelEvent) => type !== 'SKIP'
 
 /**
- * Returns the ids of the items that a user viewed last, newest first. An item that was viewed several times appears
- * once, at its newest position.
+ * Returns the ids of the items that a user viewed last, newest first. Every event except a skip counts as a view. An
+ * item that was viewed several times appears once, at its newest position.
  */
 function lastViewed(events: readonly ModelEvent[], count: number): bigint[] {
   const newest = new Map<bigint, { at: number; order: number }>()

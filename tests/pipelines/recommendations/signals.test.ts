@@ -41,7 +41,7 @@ function randomEvents(seed: number, count: number): ModelEvent[] {
   })
 }
 
-/** Runs both topologies. Each topology commits after `perCommit` events. */
+/** Runs both topologies. Both commit after every `perCommit` events. */
 function run(events: readonly ModelEvent[], perCommit: number) {
   const users = testDriver(userFeaturesTopology, { startAt: START, commit: 'manual' })
   const signals = testDriver(itemSignals, { startAt: START, commit: 'manual' })
@@ -99,7 +99,7 @@ test.each([
   }
 })
 
-/** Decodes the bytes of the store as documented. */
+/** Decodes the neighbours in a row of the store, in the format that kept-neighbours.ts documents. */
 function storedNeighbours(packed: Uint8Array): [bigint, number][] {
   const bytes = Buffer.from(packed)
   return Array.from({ length: bytes.length / 20 }, (_, index) => [bytes.readBigInt64LE(index * 20), bytes.readDoubleLE(index * 20 + 8)])

@@ -79,7 +79,7 @@ test('a training run has the lowest priority, but an urgent run has the priority
   await expect(training(saysPriority, { isUrgent: true }).start()).resolves.toMatchObject({ metrics: { nice: getPriority() } })
 })
 
-test('a training run at the lowest priority ends at its time limit, but an urgent run does not', async () => {
+test('a training run at the lowest priority ends at its time limit, which does not apply to an urgent run', async () => {
   const waits = `process.stdin.on('end', () => process.exit(1)).resume()`
   await expect(training(waits, { limitMs: 300 }).start()).rejects.toThrow(TrainingTimeoutError)
   const ends = `setTimeout(() => write('result.json', result), 20)`

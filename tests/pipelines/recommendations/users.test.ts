@@ -230,7 +230,7 @@ function chosen(): boolean[] {
   return driver.read(itemEvents).flatMap(({ value }) => value!.events.map(({ is_chosen }) => is_chosen))
 }
 
-test('an event counts as a choice only if a list with this id offered the item to the same user, and only once', () => {
+test('an event counts as a choice only if the list that it names offered the item to the same user, and only once', () => {
   const byList = { event_type: 'CLICK', rec_request_id: 'r' } as const
   send(1, byList)
   driver.pipe(recommendationsServed, ADA + 1n, { ...served([1n], START), request_id: 'of another user' })

@@ -223,7 +223,7 @@ describe('expiry', () => {
 })
 
 describe('when a snippet changes', () => {
-  test('the search index gets title and text of public snippets only, and drops deleted snippets', () => {
+  test('the search index gets the title and text only of public snippets without a read limit, and drops deleted snippets', () => {
     const { ask, driver } = snippetsDriver()
     ask(ID, createCommand())
     ask('unlisted', createCommand({ visibility: 'unlisted', excerpt: '' }))

@@ -109,7 +109,7 @@ test('a user with the maximum number of remembered terms can contribute only to 
   expect(user.hasRoomFor(fingerprintOf('another'))).toBe(true)
 })
 
-test('a user that was stored and read back makes the same decisions', () => {
+test('contributions that were stored and read back lead to the same decisions', () => {
   const contribution = fc.record({ term: fc.integer({ min: 0, max: 5 }), minute: fc.integer({ min: 0, max: 90 }) })
   fc.assert(
     fc.property(fc.array(contribution, { maxLength: 40 }), fc.array(contribution, { maxLength: 10 }), (before, after) => {

@@ -5,7 +5,7 @@ import { foldTopics } from '../../../pipelines/trends/fold.ts'
 import { NO_BASELINE } from '../../../pipelines/trends/term-state.ts'
 import { rankCandidates } from './reports.ts'
 
-/** Creates a term with the tweets of these numbers. The 24 tweets with the smallest hashes are drawn. */
+/** Creates a candidate for a term whose tweets have these numbers. The 24 tweets with the smallest hashes are drawn. */
 function candidate(term: string, tweets: readonly number[]): TrendCandidate {
   const count = tweets.length
   const ids = tweets.map((number) => 2n ** 60n + BigInt(number)).sort((a, b) => drawHash(a) - drawHash(b))

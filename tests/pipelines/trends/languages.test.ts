@@ -38,7 +38,7 @@ test('tags are not kept in memory, however long the tags are', () => {
   expect(heapUsed() - before).toBeLessThan(100 * tagBytes)
 })
 
-test('the most common language wins, the first of equally common languages wins, and tweets without a language do not count', () => {
+test('the most common language wins, or the alphabetically first of equally common languages, and tweets without a language do not count', () => {
   expect(commonestLanguage(samplesOf('pt', 'en', 'pt'))).toBe('pt')
   expect(commonestLanguage(samplesOf('pt', 'en', 'en', 'pt', 'de'))).toBe('en')
   expect(commonestLanguage(samplesOf('und', 'und', 'de'))).toBe('de')

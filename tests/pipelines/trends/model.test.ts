@@ -14,7 +14,7 @@ const MINUTE = 60_000
 const RENEWAL = 30_000
 /** How long the pipeline delays a renewal, so that tweets in flight arrive first. */
 const ARRIVAL_DELAY_MS = 2_000
-/** Time limit of the test. It takes about ten seconds on one core, and many times as long on a busy machine. */
+/** Time limit of the test. The test takes about ten seconds on one core, and many times as long on a busy machine. */
 const TIMEOUT_MS = 600_000
 /** WOEIDs of New York, Chicago, London, the United States and the world, and an unknown one. */
 const PLACES = [2459115, 2379574, 44418, 23424977, 1, 99]
@@ -54,9 +54,7 @@ function publishedLists(driver: TestDriver): TrendOutput[] {
   return [...driver.read(trendOutput), ...driver.read(trendRenewals)].map((record) => record.value as TrendOutput)
 }
 
-/**
- * Returns the renewals in a period. The driver stops at each of them, so that its clock agrees with the model's clock.
- */
+/** Returns the ends of the windows whose lists are due after `from` and up to `to`. */
 function ticksBetween(from: number, to: number): Tick[] {
   const ticks: Tick[] = []
   for (let at = Math.ceil((from + 1 - ARRIVAL_DELAY_MS) / RENEWAL) * RENEWAL; at + ARRIVAL_DELAY_MS <= to; at += RENEWAL) ticks.push({ at })

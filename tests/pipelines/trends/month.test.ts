@@ -28,7 +28,7 @@ const CROWD = 24
  */
 const DIGITS = 9
 const SEED = 20_260_101
-/** Time limit of the test. It takes about five seconds on one core, and many times as long on a busy machine. */
+/** Time limit of the test. The test takes about five seconds on one core, and many times as long on a busy machine. */
 const TIMEOUT_MS = 300_000
 
 /** Creates a simulation that sends tweets and compares all published lists with lists that are computed offline. */

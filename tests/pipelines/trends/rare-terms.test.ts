@@ -30,7 +30,7 @@ const contribution = fc.record({
   repeats: fc.array(repeat, { maxLength: 1 }),
 })
 
-test('a rare term has the same values in each region as a separate state', () => {
+test('a rare term has the same values in each region as if the region had a separate state', () => {
   fc.assert(
     fc.property(fc.array(contribution, { minLength: 1, maxLength: 32 }), (all) => {
       const cellOf = (each: (typeof all)[number], i: number): TermCell => {

@@ -24,7 +24,7 @@ function historyOf(lists: readonly [minute: number, ...counts: number[]][]): Reg
   return history
 }
 
-test('the mean of new terms is the mean from a minute ago, or the mean of the latest earlier list', () => {
+test('the mean of new terms comes from the latest list that is at least a minute old', () => {
   expect(meanOfNewTerms(undefined, MINUTE)).toBe(0)
   expect(meanOfNewTerms(historyOf([[1, 5, 3]]), 1.5 * MINUTE)).toBe(0)
   expect(meanOfNewTerms(historyOf([[1, 5, 3]]), 2 * MINUTE)).toBe(4)

@@ -46,7 +46,7 @@ function partition() {
     return number
   }
 
-  /** @param counts the terms' new counts */
+  /** @param counts the current counts of all terms */
   function report(counts: ReadonlyMap<string, number>, windowEnd: number): RegionReport {
     const best = [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).slice(0, TERMS)
     const candidates = new Map<number, TrendCandidate>()

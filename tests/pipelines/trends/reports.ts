@@ -5,7 +5,10 @@ import { type RegionReport, reportWriter } from '../../../pipelines/trends/regio
 import { type RegionReports, regionReports } from '../../../pipelines/trends/region-reports.ts'
 import { NO_BASELINE } from '../../../pipelines/trends/term-state.ts'
 
-/** Creates region reports whose store is a map, so that a later worker can open it again. */
+/**
+ * Creates region reports whose store is a map, so that a later worker can open the store again.
+ * @param unknown called for each candidate whose details are missing
+ */
 export function reportsIn(rows: Map<string, RegionReport>, unknown: () => void = failing): RegionReports {
   const store = {
     put: (key: string, report: RegionReport) => void rows.set(key, report.copy()),

@@ -48,7 +48,8 @@ function memoryStore(rows: Map<string, SavedStandings>): KeyedStore<string, Save
 
 function worker(terms: ReadonlyMap<string, string>, rows: Map<string, SavedStandings>, perRegion = PER_REGION) {
   /**
-   * `awaited` counts the visits to all terms that a ranking had to wait for. `all` also includes the visits of refills.
+   * `all` counts the visits to the stored terms. `awaited` counts only the visits for which a ranking had to wait, and
+   * not those of refills.
    */
   const visits = { all: 0, awaited: 0 }
   let isVisited = false
@@ -152,7 +153,7 @@ const arrivals = fc.array(
   },
 )
 
-test('while fewer and fewer tweets arrive, each ranking equals the ranking of a worker that visits all terms', () => {
+test('while tweets arrive, and after the last tweet, each ranking equals the ranking of a worker that visits all terms', () => {
   fc.assert(
     fc.property(arrivals, (minutes) => {
       const terms = new Map<string, string>()
@@ -187,7 +188,7 @@ test('when no more tweets arrive, contenders are collected before they run out',
     rank(minute)
   }
   visits.awaited = 0
-  // Then there are fewer terms left than the lists have places.
+  // After this loop, fewer terms are left than a list has places.
   for (let i = 0; i < 60 - perRegion; i++) {
     const [world] = rank(++minute)
     expect(world.terms.length).toBe(perRegion)

@@ -8,7 +8,7 @@ import type { TermState } from '../../../schemas/trends/types.ts'
 const HOUR = 500_000
 const TERMS = 3 * TERMS_PER_PAUSE
 
-/** A store that only counts which of its keys a scan visits. */
+/** Creates a store that records which of its keys a scan visits and which keys are deleted. */
 function countedStore(size: number) {
   const keys = Array.from({ length: size }, (_, i) => `1:${String(i).padStart(6, '0')}`)
   const visited: string[] = []

@@ -32,7 +32,7 @@ test.each([
   expect(usersIn(driver, NEW_YORK)).toEqual([[volume, users]])
 })
 
-test('a user leaves when their last tweet leaves the window, regardless of the order of arrival', () => {
+test('a user no longer counts once their last tweet leaves the window, regardless of the order of arrival', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const tweet = (user: number, minutesAgo: number) =>
     send(driver, { user_id: BigInt(user), hashtags: ['sandy'], created_at: driver.now - minutesAgo * MINUTE })

@@ -3,8 +3,8 @@ import { trendRareVolumes, trendVolumes } from '../../../schemas/trends/topics.t
 import type { TrendRareVolumes, TrendVolume } from '../../../schemas/trends/types.ts'
 
 /**
- * Returns the volumes published since the last call, except for rows that add to other volumes: first the volumes of
- * rare terms, then the volumes of frequent terms.
+ * Returns the volumes published since the last call: first those of rare terms, then those of frequent terms. Leaves
+ * out the rows that add to other volumes.
  */
 export function publishedVolumes(driver: TestDriver): TrendVolume[] {
   return [

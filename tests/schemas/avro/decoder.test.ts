@@ -47,7 +47,7 @@ describe('64-bit integers', () => {
     .flatMap((edge) => [edge - 1n, edge, edge + 1n, -edge - 1n, -edge, -edge + 1n])
     .filter((value) => BigInt.asIntN(64, value) === value)
 
-  test.each(values)('encodes and decodes %s', (value) => {
+  test.each(values)('are encoded and decoded, such as %s', (value) => {
     const bytes = zigzagVarint(value)
     expect([...encoded(int64, value)]).toEqual(bytes)
     expect(decoded(int64, bytes)).toBe(value)
@@ -140,9 +140,9 @@ describe('hostile bytes', () => {
     ['an overlong form', 'string', [4, 0xc0, 0x80], 'not valid UTF-8'],
     ['a surrogate', 'string', [6, 0xed, 0xa0, 0x80], 'not valid UTF-8'],
     ['a boolean of 2', 'boolean', [2], 'must be 0 or 1'],
-    ['a union index', ['null', 'int'], [4], 'branch 2 of a union of 2'],
+    ['an unknown union index', ['null', 'int'], [4], 'branch 2 of a union of 2'],
     ['a negative union index', ['null', 'int'], [1], 'branch -1 of a union of 2'],
-    ['an enum index', { type: 'enum', name: 'E', symbols: ['A'] }, [2], 'symbol 1 of an enum of 1'],
+    ['an unknown enum index', { type: 'enum', name: 'E', symbols: ['A'] }, [2], 'symbol 1 of an enum of 1'],
     ['an invalid map key', { type: 'map', values: 'null' }, [2, 2, 0xff, 0], 'not valid UTF-8'],
   ])('%s is refused', (_, schema, bytes, message) => {
     expect(() => decoded(schema as AvroSchema, bytes)).toThrow(CodecError)

@@ -42,7 +42,7 @@ test.each<[string, AvroSchema, unknown, string]>([
   ['union of wrapped branches', ['int', 'double'], 1, 'expected an object { branch: value }'],
   ['unknown branch', ['int', 'double'], { long: 1 }, 'the union has no branch long'],
   ['two branches', ['int', 'double'], { int: 1, double: 2 }, 'expected an object with one branch'],
-])('%s: a value that does not fit is refused', (_, schema, value, message) => {
+])('%s: a value that the schema does not allow is refused', (_, schema, value, message) => {
   expect(() => encode(schema, value)).toThrow(CodecError)
   expect(() => encode(schema, value)).toThrow(message)
 })

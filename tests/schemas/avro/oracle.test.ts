@@ -27,7 +27,7 @@ const exactLong: avsc.Type = Object.create(
     isValid: Number.isSafeInteger,
     compare: (a: number, b: number) => Math.sign(a - b),
   }),
-  // avsc wraps the values of a union with two types of numbers, and recognizes such types by their names.
+  // avsc wraps the values of a union with two types of numbers, and recognises such types by their names.
   { typeName: { value: 'long' } },
 )
 

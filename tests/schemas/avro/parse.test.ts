@@ -23,7 +23,11 @@ test.each<[string, AvroSchema, string]>([
   ['an enum without symbols', { type: 'enum', name: 'E', symbols: [] }, 'enum "E" has no symbols'],
   ['a symbol twice', { type: 'enum', name: 'E', symbols: ['A', 'A'] }, 'enum "E" contains a symbol twice'],
   ['a bad symbol', { type: 'enum', name: 'E', symbols: ['1'] }, 'a symbol of enum "E": "1" is not a legal name'],
-  ['an enum default', { type: 'enum', name: 'E', symbols: ['A'], default: 'B' }, 'default "B" of enum "E" is not one of its symbols'],
+  [
+    'an enum default that is no symbol',
+    { type: 'enum', name: 'E', symbols: ['A'], default: 'B' },
+    'default "B" of enum "E" is not one of its symbols',
+  ],
   ['a fixed without size', { type: 'fixed', name: 'F' }, 'size of fixed "F" is not a whole number of bytes'],
   [
     'a type twice',
@@ -116,7 +120,7 @@ test.each([
   ['a name', record({ name: deepJson(), type: 'int' }), /deeper than 1000 levels of JSON/],
   ['a default that contains its own record', record({ name: 'next', type: 'R', default: {} }), /default is nested deeper than 200/],
   ['a default that doubles with each record', doubling(60, { default: {} }), /defaults contain more than 100000 values/],
-])('%s of any depth and size causes a SchemaError and no stack overflow', (_, schema, reason) => {
+])('%s that is too deep or too large causes a SchemaError and no stack overflow', (_, schema, reason) => {
   expect(() => parseSchema(schema as AvroSchema)).toThrow(SchemaError)
   expect(() => parseSchema(schema as AvroSchema)).toThrow(reason)
 })

@@ -58,13 +58,13 @@ test('an id whose schema cannot be resolved causes a codec error with the reason
 })
 
 test.each([
-  ['nothing', [], 'too few'],
+  ['an empty buffer', [], 'too few'],
   ['a short header', [0, 0, 0], 'too few'],
   ['another magic byte', [1, 0, 0, 0, 1, 2, 2], 'begins with byte 1'],
   ['JSON', [...Buffer.from('{"x":1}')], 'begins with byte 123'],
   ['a truncated body', [0, 0, 0, 0, 1, 2], 'Point.y: the bytes end inside the value'],
   ['trailing bytes', [0, 0, 0, 0, 1, 2, 2, 0], 'Point: 1 bytes are left after the value'],
-])('%s is a codec error', (_, bytes, message) => {
+])('%s causes a codec error', (_, bytes, message) => {
   const codec = avroValue<Point>(schema).open(1, lookup())
   const buffer = Buffer.from(bytes)
   expect(() => codec.decode(buffer, 0, buffer.length)).toThrow(CodecError)

@@ -30,7 +30,7 @@ test.each<Row>([
   ['sums are in USD', [{ amount: 20 }, { amount: 3, currency: 'KWD' }], {}, { user_sum_1h: 29.78, user_velocity_1h: 2 }],
   ['other users do not count', [{ user: 'u2' }], {}, { user_velocity_1h: 0 }],
   [
-    'each entity counts its own',
+    'each entity counts its own transactions',
     [
       { device: 'd1', ip: '192.0.2.1', card: 'c1', user: 'u2' },
       { device: 'd1', ip: '192.0.2.2', card: 'c2', user: 'u3', at: minutesAgo(61) },
@@ -55,7 +55,7 @@ test.each<Row>([
 test.each<Row>([
   ['no history', [], { amount: 1_000 }, { amount_zscore: 0, user_avg_amount: null, user_stddev_amount: 0, user_txn_count: 0 }],
   ['one transaction has no deviation', [{ amount: 10 }], { amount: 1_000 }, { amount_zscore: 0, user_avg_amount: 10 }],
-  ['equal amounts have none', [{ amount: 0.1 }, { amount: 0.1 }, { amount: 0.1 }], { amount: 9 }, { amount_zscore: 0 }],
+  ['equal amounts have no deviation', [{ amount: 0.1 }, { amount: 0.1 }, { amount: 0.1 }], { amount: 9 }, { amount_zscore: 0 }],
   [
     'the sample deviation',
     [{ amount: 10 }, { amount: 20 }, { amount: 30 }],

@@ -152,6 +152,6 @@ test.each([
   expect(nearestName(given, ['start', 'status', 'test', 'bench:links'])).toBe(nearest)
 })
 
-test.each(['--constructor', '--toString=1', '--__proto__'])('%s, which every object has, is refused as an unknown option', (option) => {
+test.each(['--constructor', '--toString=1', '--__proto__'])('%s, named after an object property, is refused as unknown', (option) => {
   expect(() => play.parse(['a.csv', option])).toThrow(`unknown option ${option.split('=')[0]}`)
 })

@@ -26,7 +26,7 @@ interface Ended {
   readonly stderr: string
 }
 
-/** Simulates a machine without any programs. Every attempt to install or start a program on this machine would fail. */
+/** Runs Node as on a machine without other programs. Any attempt to install or start a program there would fail. */
 function run(...args: string[]): Promise<Ended> {
   const env = { PATH: empty, MILLRACE_HOME: home, MILLRACE_DATA: join(empty, 'data'), NODE_COMPILE_CACHE }
   return new Promise((ended) => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
 const STOP_SIGNAL = join(import.meta.dirname, '../../../scripts/command-line/stop-signal.ts')
-/** Signals arrive at times that the script chooses, in ms. The first signal arrives at time 0. */
+/** A program that receives the given signals at the given times, in ms. The first signal arrives at time 0. */
 const SCRIPT = `
 const { onStopSignal } = await import(process.argv[1])
 const print = (line) => process.stdout.write(line + '\\n')

@@ -8,7 +8,11 @@ import { expect, onTestFinished, test } from 'vitest'
 const PINNED = new URL('../../../scripts/setup/pinned.mjs', import.meta.url).href
 const VERSION = '1.2.3'
 
-/** Installs two packages with a fake npm that writes tarballs with these contents and records its calls. */
+/**
+ * Installs packages with a fake npm that writes tarballs and records its calls.
+ * @param expected the contents whose hashes are pinned, by package name
+ * @param served the contents of the tarballs, by package name
+ */
 function install(expected: Readonly<Record<string, string>>, served: Readonly<Record<string, string>>) {
   const root = mkdtempSync(join(tmpdir(), 'millrace-pinned-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))

@@ -23,8 +23,8 @@ interface Produced {
 }
 
 /**
- * Handles Produce v11 and v12 with acks=all. Answers when each batch was refused, is on all replicas, or had to wait
- * for replicas while the leader changed.
+ * Handles Produce v11 and v12 with acks=all. Answers once each batch has been refused, is on all replicas, or has lost
+ * its leader while it waited for the replicas.
  */
 export function produce({ apiVersion, body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   const transactionalId = body.readNullableString()

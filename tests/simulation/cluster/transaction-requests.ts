@@ -9,11 +9,9 @@ import type { Identity } from './transactions.ts'
 
 const NO_THROTTLE = 0
 const NONE = -1
-/**
- * First version of TxnOffsetCommit that adds its group to the transaction, and first version of EndTxn that raises the
- * epoch.
- */
+/** First version of TxnOffsetCommit that adds its group to the transaction. */
 const ADDING_VERSION = 5
+/** First version of EndTxn that raises the producer's epoch. */
 const RAISING_VERSION = 5
 
 function readIdentity(body: ClientRequest['body']): Identity {

@@ -58,7 +58,7 @@ export const groups: readonly Case[] = [
     ],
   },
   {
-    name: 'heartbeats of unknown members and wrong epochs are refused',
+    name: 'heartbeats from unknown members or with wrong epochs are refused',
     async run(wire) {
       const [topic, group] = [await wire.topic(), wire.name('group')]
       const memberId = wire.name('member')

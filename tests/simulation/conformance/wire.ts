@@ -233,7 +233,10 @@ export class Wire {
     return answer.partitions[0]
   }
 
-  /** @param topics undefined for a heartbeat that does not name the member's topics */
+  /**
+   * @param topics undefined for a heartbeat that does not name the member's topics
+   * @param owned names of the topics whose only partition the member owns; undefined for a heartbeat without them
+   */
   async heartbeat(group: string, { memberId, epoch }: Member, topics?: readonly string[], owned?: readonly string[]) {
     await this.#find('group', group)
     const ids = await Promise.all((owned ?? []).map((topic) => this.#topicId(topic)))

@@ -19,7 +19,7 @@ export interface WordBench {
   readonly topology: string
   readonly lines: string
   readonly counts: string
-  /** Sends lines, keyed by author, and records them for `expected`. */
+  /** Sends lines, keyed by author, and adds their words to `expected`. */
   send(lines: readonly (readonly [author: string, line: string])[]): Promise<void>
   /** Number of times that each word was sent. */
   readonly expected: ReadonlyMap<string, number>
@@ -129,7 +129,7 @@ export async function topicReader(transport: Transport, topic: string, partition
   }
 }
 
-/** Starts a worker process with the given state folder. The process is killed when the test ends. */
+/** Starts a worker process whose working directory is the given folder. The process is killed when the test ends. */
 export function spawnWorker(folder: GuardedFolder, given: WorkerArguments): WorkerProcess {
   const child = spawn(process.execPath, [WORKER, JSON.stringify(given)], { cwd: folder.path, stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => {
@@ -140,7 +140,7 @@ export function spawnWorker(folder: GuardedFolder, given: WorkerArguments): Work
     child.stdout?.once('data', () => resolve())
     child.once('exit', (code, signal) => reject(new Error(`the worker ended (${signal ?? code}) before it was ready`)))
   })
-  ready.catch(() => {}) // Prevents an unhandled rejection in tests that do not wait for it.
+  ready.catch(() => {}) // Prevents an unhandled rejection in tests that do not wait for `ready`.
   return { child, exited, ready }
 }
 

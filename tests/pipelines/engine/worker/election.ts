@@ -64,6 +64,7 @@ export function publishedTimes(out: Iterable<{ readonly key: string; readonly va
  * Returns the times at which a candidate was published with fewer votes than had been sent before. A missing candidate
  * does not count: each partition publishes its own candidates, and a partition that moves may skip a time that another
  * partition publishes.
+ * @param sent the number of votes for all candidates that had been sent by each `time`, in order
  * @param candidates the candidates; all of them get the same number of votes
  */
 export function undercounted(

@@ -79,7 +79,7 @@ async function started(transport: Transport, tested: Topology, folder: string): 
 }
 
 test(
-  'records that throw or have an output that is too large become dead letters once, and leave no trace in state and outputs',
+  'records whose handler throws or whose output is too large become dead letters once, and leave no trace in state or outputs',
   AT_FIRST_TRY,
   async () => {
     const transport = await connected(brokers)

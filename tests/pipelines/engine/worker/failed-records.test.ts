@@ -22,8 +22,9 @@ const ROW_TOO_LARGE = 97
 const SKIPPING: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 
 /**
- * Creates a topology that adds up numbers per key in two stages. On some numbers, a stage fails after it has changed
- * state and emitted records.
+ * Creates a topology that adds up numbers per key in two stages. On some numbers, the first stage fails after it has
+ * changed state and emitted records.
+ * @param bug the number on which the first stage throws
  */
 function adding(onError: OnError = SKIPPING, bug = BUG, options: TopologyOptions = {}) {
   const build = (t: TopologyBuilder) => {
@@ -47,7 +48,10 @@ function adding(onError: OnError = SKIPPING, bug = BUG, options: TopologyOptions
   return topology('adding', build, options)
 }
 
-/** Sends the values to each of the keys `a` to `e`, and waits until every key has its last total. */
+/**
+ * Sends the values to each of the keys `a` to `e`, and waits until every key has its last total.
+ * @param before total of each key before the values are sent
+ */
 async function sendToAll(b: Bench, values: readonly number[], before = 0): Promise<void> {
   const keys = ['a', 'b', 'c', 'd', 'e']
   for (const value of values) for (const key of keys) b.send(orders, key, value)
@@ -182,7 +186,7 @@ test('skipped records can be replayed after the bug is fixed', async () => {
   expect(await replayDeadLetters(memoryTransport(b.broker), 'adding')).toMatchObject({ replayed: 0, skippedReplayed: 5 })
 })
 
-test('failing records do not prevent a long time handler of another task from finishing', async () => {
+test('failing records do not prevent a long-running time handler of another task from finishing', async () => {
   const b = bench()
   const STEPS = 40
   const timed = topology('timed', (t) => {

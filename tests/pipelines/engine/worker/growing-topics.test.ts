@@ -133,7 +133,7 @@ test('if the source of a stage with state has gained partitions, the worker is n
   expect(workerRunner(anew).notReady()).toBeUndefined()
 })
 
-test('sources that share tasks wait until all of them have grown', async () => {
+test('if sources share tasks, their new partitions are processed only after all of these sources have grown', async () => {
   const others = textTopic('others')
   const both = topology('both', (t) => {
     const seen = keyedStore('seen', { key: utf8, value: lines.value, logged: false })

@@ -63,7 +63,7 @@ test('a host reports whether it is alive and ready, which topologies it runs, an
 })
 
 test.each<Record<string, string>>([{ host: 'rebound.example' }, { origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }])(
-  'a host on a loopback port refuses a web page that sends %j',
+  'a host on a loopback address refuses the requests of a web page that sends the header %j',
   async (headers) => {
     const at = bench()
     const { host } = await hosted(() => wordRunner(at))
@@ -98,7 +98,7 @@ test('the address of a host on an IPv6 address is valid', async () => {
   expect((await fetch(`${address}/livez`)).status).toBe(200)
 })
 
-test('the health port closes connections without traffic', async () => {
+test('the health port closes a connection that falls silent before its request is complete', async () => {
   const metrics = engineMetrics(() => [], memoryBackend())
   const parts = { port: 0, host: '127.0.0.1', runners: () => [], metrics, isStopping: () => false, queryAccess: 'off' as const }
   const server = await serveIntrospection({ ...parts, silentConnectionMs: 50 })
@@ -115,7 +115,7 @@ test('the health port closes connections without traffic', async () => {
   expect([socket.bytesWritten > 0, received]).toEqual([true, ''])
 })
 
-test('a host is not ready while a runner starts, and passes on the reason of that runner', async () => {
+test('a host is not ready while a runner starts, and reports the reason that this runner gives', async () => {
   const at = bench()
   at.registry.unreachable = true
   const backend = memoryBackend()
@@ -134,7 +134,7 @@ test('a host is not ready while a runner starts, and passes on the reason of tha
   })
 })
 
-test('one process hosts several topologies, and when one fails, the host stops the others and reports it', async () => {
+test('one process hosts several topologies, and when one fails, the host stops the others and reports the failure', async () => {
   const at = bench()
   const fragile = topology('fragile', (t) => {
     t.source(lines).process('parse', {}, (line) => {

@@ -15,7 +15,7 @@ test('a member whose id was replaced still belongs to its slot', () => {
   expect(idsWithoutMember('words', [idOf('words', living)], [successorId(successorId(living, 'b'), 'c')])).toEqual([])
 })
 
-test('ids of other programs and of other topologies are ignored, even if the names of the topologies begin in the same way', () => {
+test('ids of other programs and of other topologies are ignored, even if the names of the topologies share a prefix', () => {
   const ids = [idOf('words-by-day', dead), idOf('other', dead), 'millrace-words-dlq', 'millrace-words-']
   expect(idsWithoutMember('words', ids, [])).toEqual([])
 })

@@ -15,8 +15,8 @@ beforeAll(async () => {
 const BLOCKING_LINE: [string, string] = ['author-1', 'blocked all']
 const WARM_UP_LINE: [string, string] = ['author-1', 'brief stall']
 /**
- * Duration of the stall in which the stall thread loads the protocol package. On a busy machine, loading takes longer
- * than the time that a session of 6 s leaves for it.
+ * Duration of the stall in which the stall thread loads the protocol package. On a busy machine, loading may take so
+ * long that a session of 6 s would time out.
  */
 const WARM_UP_STALL_MS = 3_000
 /** Duration of a stall. It exceeds the session timeout of the test brokers, 6 s. */

@@ -114,8 +114,8 @@ test('the previous owner processes partitions until the new owner has warm copie
     await bench.send(authorLines(13, round))
     await bench.complete()
   }
-  // If the copies were not warm when the partitions move, the state would be restored from the whole changelog, and the
-  // processing of its records would stall.
+  // If the copies were not warm when the partitions moved, the new owner would restore its state from the whole
+  // changelog, and processing would stall.
   expect(ends).toEqual(['warm'])
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
 })

@@ -22,7 +22,7 @@ function isExact(at: Bench): boolean {
   return [...counts.values()].every((list) => list.every((count, i) => count === i + 1))
 }
 
-/** Creates a log that collects a worker's events about its warm-up and restores. */
+/** Creates a runtime whose log collects why a worker's warm-ups end and how many records each task restores. */
 function startLog() {
   const ends: string[] = []
   const restored = new Map<string, number>()
@@ -64,7 +64,7 @@ test('the owners continue processing until a new worker has copies, and the new 
   expect(isExact(at)).toBe(true)
 })
 
-test('when a third worker joins, every worker that gets a partition has a copy of it first, even if it has worked before', async () => {
+test('when a third worker joins, every worker that gets a partition copies its state first, even a worker that already has tasks', async () => {
   const at = bench()
   // The third worker gets the last partition from the second worker, and the second worker gets one from the first
   // worker.
@@ -81,7 +81,7 @@ test('when a third worker joins, every worker that gets a partition has a copy o
   expect(isExact(at)).toBe(true)
 })
 
-test('workers that join at the same time become active one after another, each with its copies', async () => {
+test('workers that join at the same time all warm up before they get partitions, and need no restore', async () => {
   const at = bench()
   const first = await at.worker(wordCount(), ALWAYS)
   await countedWords(at, 20)

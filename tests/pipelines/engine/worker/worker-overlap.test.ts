@@ -76,7 +76,7 @@ async function overlapped({ broker, worker, send }: Bench, options: { guarantee?
 }
 
 test.each([undefined, 'at-least-once'] as const)(
-  'with %s, records that are processed during a commit belong to the next commit',
+  'records that are processed during a commit belong to the next commit (guarantee: %s)',
   async (guarantee) => {
     const tools = bench()
     const { process, release, written } = await overlapped(tools, { guarantee })

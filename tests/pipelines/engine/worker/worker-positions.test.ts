@@ -156,7 +156,7 @@ test('if an update renames a repartition topic, the stage that reads it keeps it
   await until(() => all(wordCounts).length === 3, 'the first line')
   await first.stop()
   const renamed = () => wordCount('words', undefined, {}, undefined, 'by-term')
-  // The second worker has the state folder of the first one, and the third worker begins without state.
+  // The second worker has the state of the first one, and the third worker begins without state.
   const second = await worker(renamed(), { backend })
   send(lines, 'ann', 'a')
   await until(() => all(wordCounts).length === 4, 'the second line')

@@ -32,7 +32,10 @@ const echo = topology('echo', (t) => {
   t.source(greetings).process('echo', { emits: [echoes] }, ({ text }, ctx) => ctx.emit(echoes, ctx.key, text))
 })
 
-/** Encodes a short greeting in Confluent's wire format, with a schema id below 256. */
+/**
+ * Encodes a short greeting in Confluent's wire format, with a schema id below 256.
+ * @param rest the encoded fields after the text
+ */
 function greeting(text: string, schemaId: number, rest: Buffer = Buffer.alloc(0)): Buffer {
   const bytes = Buffer.from(text)
   const head = Buffer.from([0, 0, 0, 0, schemaId, bytes.length << 1])
@@ -94,7 +97,7 @@ test('records whose schema is missing in the registry become dead letters, and p
 })
 
 /**
- * Creates a topology that counts lines. It can decode its state only after the schema with this id is loaded.
+ * Creates a topology that counts lines. It can decode its state only after the schema `schemaId` is loaded.
  * @param prefetches true if the processor announces its reads
  */
 function counting(schemaId: number, prefetches = false) {
@@ -121,8 +124,7 @@ function counting(schemaId: number, prefetches = false) {
 }
 
 /**
- * Starts a worker on state that an earlier worker has written, so that the worker needs another schema to read the
- * state.
+ * Starts a worker on state that an earlier worker has written, so that the worker must load a schema to read the state.
  */
 async function onOlderState(
   { registry, worker, send, latest }: ReturnType<typeof bench>,
@@ -141,7 +143,7 @@ test('a read of state waits until the schema of the state is loaded, even withou
   const { send, latest } = tools
   const second = await onOlderState(tools)
   send(lines, 'ann', 'a')
-  await until(() => latest(wordCounts).get('a') === 2, 'counted on')
+  await until(() => latest(wordCounts).get('a') === 2, 'counted twice')
   expect(second.status()).toMatchObject({ restarts: 1, fences: 0 })
 })
 

@@ -46,7 +46,7 @@ test('while two workers start and stop, no result is published twice or with too
   expect(undercounted(published(all), sent, candidates)).toEqual([])
 })
 
-test('a worker that was stopped publishes a time only together with its whole backlog', async () => {
+test('a worker that was stopped counts its whole backlog before it publishes a time', async () => {
   const { worker, send, all, broker } = bench()
   const backend = memoryBackend()
   const first = await worker(election(), { backend })
@@ -62,7 +62,7 @@ test('a worker that was stopped publishes a time only together with its whole ba
 
 const LONGEST_HANDLER_MS = 10_000
 
-test('a long time handler yields to the event loop, and no partial result is committed', async () => {
+test('a long-running time handler yields to the event loop, and no partial result is committed', async () => {
   const { worker, send, all, broker } = bench()
   let turns = 0
   let published = 0
@@ -230,7 +230,7 @@ test('closing a task ends its running time handler and runs its `finally` blocks
   expect(endless.state.ended).toBe(true)
 })
 
-/** A clock that runs so fast that a rebalance wait of 30 s ends after 0.3 s. */
+/** A runtime whose monotonic clock runs so fast that a rebalance wait of 30 s ends after 0.3 s. */
 const hasty = { ...systemRuntime(), monotonic: () => performance.now() * 100 }
 
 test('a time handler that never ends does not keep partitions from a new worker, and no partial result is committed', async () => {

@@ -215,7 +215,7 @@ test('an undecodable record becomes a dead letter, processing continues, and npm
 })
 
 test(
-  'a topology without state processes the new partitions of its source, but a topology with state makes the worker not ready',
+  'a stateless stage processes the new partitions of its source, but new partitions of a stage with state make the worker not ready',
   AT_FIRST_TRY,
   async () => {
     const bench = await wordBench(brokers)

@@ -110,7 +110,7 @@ test('a worker whose session timed out drops its uncommitted work, rejoins and c
   expect(words.status().fences).toBeGreaterThan(0)
 })
 
-test('when two processes share an identity, the newer process continues and the older process ends with the reason, without loss or duplicates', async () => {
+test('when two processes share an identity, the newer process continues and the older process fails with the reason, without loss or duplicates', async () => {
   const { worker, send, all, broker } = bench()
   const identity = newIdentity()
   const older = await worker(wordCount(), { identity })

@@ -4,7 +4,7 @@ import { confusionMatrix, type RecordedBrowser, readUserAgents } from '../../../
 import { userAgentReader } from '../../../../pipelines/links/clicks/user-agent.ts'
 import { dataTest } from '../../../public-data.ts'
 
-dataTest('userAgents', 'the parser recognizes nearly all recorded crawlers as bots, but no browser', (folder) => {
+dataTest('userAgents', 'the parser recognises nearly all recorded crawlers as bots, but no browser', (folder) => {
   const userAgents = readUserAgents(folder, readFileSync)
   const matrix = confusionMatrix(userAgents)
   expect(userAgents.crawlers.length).toBeGreaterThan(2_000)
@@ -12,7 +12,7 @@ dataTest('userAgents', 'the parser recognizes nearly all recorded crawlers as bo
   expect(matrix.wronglyCaught).toBe(0)
 })
 
-dataTest('userAgents', 'the parser recognizes the family and device of nearly all recorded browsers', (folder) => {
+dataTest('userAgents', 'the parser recognises the family and device of nearly all recorded browsers', (folder) => {
   const { browsers } = readUserAgents(folder, readFileSync)
   const read = userAgentReader()
   const facts = browsers.map(({ userAgent, deviceCategory }) => ({ ...read(userAgent), deviceCategory }))
@@ -63,7 +63,7 @@ function generatedUserAgents() {
   return { browsers, crawlers }
 }
 
-test('the parser recognizes generated crawlers as bots, and the family and device of generated browsers', () => {
+test('the parser recognises generated crawlers as bots, and the family and device of generated browsers', () => {
   const userAgents = generatedUserAgents()
   expect(confusionMatrix(userAgents)).toMatchObject({ caught: userAgents.crawlers.length, missed: [], wronglyCaught: 0 })
   const read = userAgentReader()

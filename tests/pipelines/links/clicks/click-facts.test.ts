@@ -33,7 +33,7 @@ describe('user agents', () => {
       { bot: false, browser: 'Chrome', device: 'mobile' },
     ],
     ['', { bot: false, browser: 'unknown', device: 'unknown' }],
-  ])('%s is recognized', (userAgent, facts) => {
+  ])('%j is recognised', (userAgent, facts) => {
     expect(read(userAgent)).toEqual(facts)
     expect(read(userAgent)).toEqual(facts)
   })

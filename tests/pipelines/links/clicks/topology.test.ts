@@ -73,7 +73,7 @@ test('clicks are counted by hour, referrer, country, browser and device, and bot
   })
 })
 
-test('the retention of an old click and its details begins at its arrival, even if its producer sets the timestamp', () => {
+test('the retention of the details of an old click begins when the click arrives, even if its producer sets the timestamp', () => {
   const driver = drive()
   const time = START - 100 * HOUR
   driver.pipe(clicks, 'abc1234', click({ time }), { timestamp: time })

@@ -14,7 +14,7 @@ function visitorsUpTo(count: number): Set<string> {
   return new Set(Array.from({ length: count }, (_, number) => visitor(number)))
 }
 
-test('up to the bound, counts each visitor exactly once, no matter how visitors are split into batches', () => {
+test('up to the bound, each visitor is counted exactly once, no matter how visitors are split into batches', () => {
   fc.assert(
     fc.property(fc.array(fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 60 }), { maxLength: 20 }), (batches) => {
       const visitors = noVisitors()

@@ -34,8 +34,8 @@ test('a push is sent only if its match is open, and fails if that is unknown', a
   expect(await outcomeFor('open')).toEqual(DELIVERED)
   expect(await outcomeFor('severed')).toEqual({ outcome: 'dropped', code: 'severed' })
   expect(await outcomeFor('deleted')).toEqual({ outcome: 'dropped', code: 'deleted' })
-  // A Redis that has lost its last second of writes may lack a new profile, so a missing profile is not a reason to
-  // drop the push.
+  // A Redis that has lost its last second of writes may lack a new profile. Shortly after a match, a missing profile is
+  // therefore no reason to drop the push.
   expect(await outcomeFor('deleted', 10_000)).toMatchObject({ outcome: 'failed', code: 'view_behind' })
   expect(await outcomeFor('unknown')).toMatchObject({ outcome: 'failed', code: 'view_behind' })
   expect(await outcomeFor(new Error('no Redis'))).toMatchObject({ outcome: 'failed', code: 'redis_unavailable' })

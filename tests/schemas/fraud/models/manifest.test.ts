@@ -22,7 +22,7 @@ test('a manifest is read as it was written', () => {
   expect(parseManifest(JSON.stringify(MANIFEST))).toEqual(MANIFEST)
 })
 
-test('thresholds that are null are absent, as the API shows them', () => {
+test('thresholds that are null, as the API shows absent thresholds, count as absent', () => {
   const { alone } = parseManifest(JSON.stringify({ ...MANIFEST, alone: { medium: null, high: 0.5, critical: null } }))
   expect(alone).toEqual({ high: 0.5 })
 })

@@ -82,7 +82,7 @@ const trees = fc.letrec<{ number: Node; string: Node; condition: Node }>((tie) =
   }
 })
 
-/** Generates conditions that pass the type check. They have no positions. */
+/** Generates conditions that pass the type check. The position of all their nodes is `NOWHERE`. */
 export const conditions: fc.Arbitrary<Node> = trees.condition
 
 /** Generates transactions. Each field that conditions read is either present or missing. */

@@ -129,7 +129,7 @@ test.each([
   ['__proto__ > 1', 'line 1, column 1: There is no field "__proto__". Strings need quotes: \'__proto__\'.'],
   ['constructor.name > 1', 'line 1, column 1: There is no field "constructor.name".'],
   ['toString(1) = 1', 'line 1, column 1: There is no function "toString".'],
-])('%j is refused with its position', (text, expected) => {
+])('%j is refused with the position and the reason', (text, expected) => {
   expect(faultsOf(text).map(describeFault).join(' ')).toBe(expected)
 })
 

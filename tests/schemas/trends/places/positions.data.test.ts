@@ -9,8 +9,8 @@ import { dataTest } from '../../../public-data.ts'
 /** Tolerance in degrees. Maps do not agree on the centres of large cities. */
 const SAME_PLACE_DEGREES = 0.2
 /**
- * Cities that the comparison skips. GeoNames lists each of them under a different name, and lists a faraway place under
- * the city's name.
+ * Cities that the comparison finds misplaced. GeoNames lists each of them under a different name, and lists a faraway
+ * place under the city's name.
  */
 const NAMED_DIFFERENTLY = ['Calocan', 'Newcastle', 'Querétaro', 'Washington']
 /** Minimum number of cities that match by name. If fewer match, the comparison of names is broken. */
