@@ -47,8 +47,8 @@ export async function sendLiveTerms(servers: BenchServers, transport: Transport,
 }
 
 /**
- * Writes baselines to the changelog of their store. The worker must be stopped, and must not have a local copy of the
- * store, so that it restores the store when it starts.
+ * Writes baselines to the changelog of their store. The worker must be stopped. Delete its local copy of the store
+ * before it starts again, so that it restores the store from the changelog.
  */
 export async function writeBaselines(servers: BenchServers, transport: Transport, count: number): Promise<void> {
   const producer = await topicProducer(USUAL)(transport, registryClient({ url: servers.addresses.registry }))
