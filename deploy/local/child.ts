@@ -166,7 +166,7 @@ function childOf(name: string, runDir: string, mark: ChildMark, whenExited: () =
   const signal = (value: NodeJS.Signals) => {
     if (isRunning() && isSameProcess(mark)) process.kill(mark.pid, value)
   }
-  const gone = (timeoutMs: number) => waitUntil(() => !isRunning(), { what: `${name} (pid ${mark.pid}) has not ended`, timeoutMs })
+  const gone = (timeoutMs: number) => waitUntil(() => !isRunning(), { what: `the end of ${name} (pid ${mark.pid})`, timeoutMs })
   async function kill(): Promise<void> {
     signal('SIGKILL')
     await gone(KILL_TIMEOUT_MS)

@@ -25,7 +25,7 @@ const OWN_PARAMETERS = new Set(['query', 'database', 'default_format', 'query_id
 const REFUSED_PARAMETERS: Readonly<Record<string, string>> = {
   session_id: 'sessions, because every request is independent here',
   role: 'roles',
-  compress: "compression in ClickHouse's own block format; use Accept-Encoding: gzip",
+  compress: "compression in ClickHouse's own block format; use enable_http_compression=1 with Accept-Encoding: gzip",
   decompress: "compression in ClickHouse's own block format; use Content-Encoding: gzip",
 }
 /**
