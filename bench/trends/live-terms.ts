@@ -47,8 +47,8 @@ export async function sendLiveTerms(servers: BenchServers, transport: Transport,
 }
 
 /**
- * Writes baselines to the changelog of their store. The worker must be stopped. Delete its local copy of the store
- * before it starts again, so that it restores the store from the changelog.
+ * Writes baselines to the changelog of their store. Call this function while the worker is stopped, and delete the
+ * worker's local copy of the store before the next start. Otherwise, the worker does not read these baselines.
  */
 export async function writeBaselines(servers: BenchServers, transport: Transport, count: number): Promise<void> {
   const producer = await topicProducer(USUAL)(transport, registryClient({ url: servers.addresses.registry }))

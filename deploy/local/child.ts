@@ -42,8 +42,8 @@ export interface Child {
   readonly fingerprint: string
   isRunning(): boolean
   /**
-   * Resolves when the process ends, even if it is not a child of this process because an earlier run started it.
-   * Waiting does not keep this process alive.
+   * Resolves when the process ends. If an earlier run started the process, the code and the signal are null. Waiting
+   * does not keep this process alive.
    */
   whenExited(): Promise<ExitReason>
   /** Sends SIGTERM, and SIGKILL if the process still runs after `graceMs`; resolves when the process has ended. */

@@ -55,7 +55,7 @@ export async function freePort(random: () => number = Math.random): Promise<numb
   }
 }
 
-/** Claims a block for this process. To claim it, the process listens on the block's first port until it ends. */
+/** Claims a block for this process, by listening on the block's first port until the process ends. */
 async function claimBlock(random: () => number): Promise<void> {
   const start = Math.floor(random() * BLOCKS)
   for (let attempt = 0; attempt < BLOCKS; attempt++) {

@@ -14,8 +14,8 @@ export interface HttpRequest {
 }
 
 /**
- * Parameters of the HTTP interface itself that are neither rejected nor ignored. Of the parameters in no list,
- * `param_*` are query parameters and the rest are settings.
+ * Parameters of the HTTP interface itself that are neither rejected nor ignored. Of the parameters that are in none of
+ * the three lists, `param_*` are query parameters and the rest are settings.
  */
 const OWN_PARAMETERS = new Set(['query', 'database', 'default_format', 'query_id', 'user', 'password'])
 /**
