@@ -48,7 +48,7 @@ export async function sendLiveTerms(servers: BenchServers, transport: Transport,
 
 /**
  * Writes baselines to the changelog of their store. Call this function while the worker is stopped, and delete the
- * worker's local copy of the store before the next start. Otherwise, the worker does not read these baselines.
+ * worker's local copy of the store before the next start, so that the worker restores the whole store.
  */
 export async function writeBaselines(servers: BenchServers, transport: Transport, count: number): Promise<void> {
   const producer = await topicProducer(USUAL)(transport, registryClient({ url: servers.addresses.registry }))
