@@ -20,7 +20,7 @@ const PAYMENTS = 14
 /** Memory of a cached card in bytes, as the cache estimates it. */
 const CARD_BYTES = 360
 
-/** A card of about 150 bytes, as large as the state of a card in job J2. */
+/** A card of about 150 bytes, as large as the state of a card in job J2 of `npm run bench:engine`. */
 interface Card {
   last: number
   times: number[]

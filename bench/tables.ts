@@ -129,7 +129,12 @@ async function open(folder: string) {
   return table
 }
 
-/** Looks up keys in a scattered order. Returns the CPU time per lookup in µs. */
+/**
+ * Looks up keys in a scattered order. Returns the CPU time per lookup in µs.
+ * @param first index of the first key of the range from which the keys are taken
+ * @param isThere whether the keys have entries
+ * @throws Error when a lookup contradicts `isThere`
+ */
 function lookups(get: (key: string) => unknown, first: number, isThere: boolean): number {
   const keys = Array.from({ length: LOOKUPS }, (_, index) => keyOf(first + ((Math.imul(index, 2_654_435_761) >>> 0) % count)))
   const start = cpuSeconds()
@@ -152,7 +157,7 @@ async function benchPacked(folder: string): Promise<void> {
   print('packed: reading the topic, excluding the generation of the records', `${(loadSeconds - recordSeconds).toFixed(1)} s`)
   print('packed: longest pause of the event loop while reading', `${(delay.max * MS_PER_NS).toFixed(1)} ms`)
   print('packed: memory per entry', `${(table.bytes / table.size).toFixed(1)} bytes`)
-  print('packed: resident memory in all, with garbage', `${((process.memoryUsage().rss - before) / MIB).toFixed(0)} MiB`)
+  print('packed: growth of the resident memory, including garbage', `${((process.memoryUsage().rss - before) / MIB).toFixed(0)} MiB`)
   print('packed: lookup of a present key', `${lookups(table.get, 0, true).toFixed(2)} µs`)
   print('packed: lookup of an absent key', `${lookups(table.get, count, false).toFixed(2)} µs`)
   // The lookups have blocked the event loop for so long that the table counts as stale, and a stale table writes no
@@ -179,7 +184,7 @@ function benchMap(): void {
     }
   }
   print('Map as in globalTable: filling, including the generation of the records', `${(cpuSeconds() - start).toFixed(1)} s`)
-  print('Map: heap per entry, with garbage', `${((process.memoryUsage().heapUsed - before) / count).toFixed(0)} bytes`)
+  print('Map: heap per entry, including garbage', `${((process.memoryUsage().heapUsed - before) / count).toFixed(0)} bytes`)
   print('Map: lookup of a present key', `${lookups((key) => map.get(key), 0, true).toFixed(2)} µs`)
 }
 

@@ -14,8 +14,8 @@ const ASK_EVERY_MS = 200
 const TARGET_MS = 60_000
 
 /**
- * Reads a new snippet every half second. Returns the times in ms until the view counts include these reads, in
- * ascending order.
+ * Creates a snippet every half second and reads it until its view count is no longer 0, for at most twice the target.
+ * Returns how long the reads of each snippet took, in ms and in ascending order.
  */
 export async function viewsFreshness({ client, create, from, seconds }: FreshnessOptions): Promise<number[]> {
   async function probe(): Promise<number> {

@@ -55,7 +55,7 @@ export async function startHistoryServers(folder: string): Promise<HistoryServer
   }
 }
 
-/** Returns the statement that inserts one day of minutes in all regions. */
+/** Returns the statement that inserts a volume for every region and every minute of the day that begins at `from`. */
 function insertOf(from: number): string {
   const woeids = regions.map(({ woeid }) => woeid).join(',')
   return `INSERT INTO ${trendVolumesTable.name} (woeid, term, minute, volume, kafka_topic, kafka_partition, kafka_offset)
@@ -69,7 +69,7 @@ interface Scenario {
 }
 
 /**
- * The kinds of requests to measure. Each request has a different path, because the API caches a history for some
+ * The kinds of requests to measure. Each request has a different path, because the API caches a history for a few
  * seconds.
  */
 const SCENARIOS: readonly Scenario[] = [

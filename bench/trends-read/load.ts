@@ -22,7 +22,7 @@ export interface LoadResult {
   readonly p99Ms: number
   readonly p999Ms: number
   readonly maxMs: number
-  /** Number of failed connections, and of responses with a status other than 2xx or 3xx. */
+  /** Number of socket errors, timeouts, and responses with a status other than 2xx or 3xx. */
   readonly failed: number
 }
 

@@ -16,8 +16,8 @@ const TOPICS_PER_PROFILE = 50
 const SAMPLE_ID = 1_234_567_890_123_456_789n
 
 /**
- * Writes a full list for every region, and profiles for some users, and marks both views as caught up. Renews the lists
- * twice a minute, as the pipeline does.
+ * Writes a full list for every region and a profile for each of the users, and marks both views as caught up. Renews
+ * the lists twice a minute, as the pipeline does.
  */
 export async function keepViewsFresh(redisUrl: string, users: readonly bigint[]) {
   const redis = new Redis(redisUrl)

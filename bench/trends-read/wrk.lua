@@ -1,5 +1,5 @@
--- Requests the paths in the file given as the first argument. Each thread cycles through them from a different start.
--- At the end it prints one line of JSON. All further arguments are headers, `Name: value`.
+-- Requests the paths in the file that the first argument names. All further arguments are headers, `Name: value`.
+-- Each thread cycles through the paths from a random start. At the end, the script prints the line `RESULT <JSON>`.
 local paths, headers, at = {}, {}, 0
 
 function init(args)

@@ -10,8 +10,8 @@ export function termsOf({ hashtags, phrases }: Pick<Tweet, 'hashtags' | 'phrases
 }
 
 /**
- * Returns the terms for which a tweet counts, by the documented rules. The tweets of a user must be less than an hour
- * apart, so that a plain count is enough to apply the limit per user.
+ * Returns the terms for which a tweet counts, by the documented limit per user and term. The function ignores times, so
+ * all tweets of a user must be within one hour. It does not check whether the tweet is by a bot.
  * @param byUser number of earlier tweets by user and term; the tweet is added to it
  */
 export function countedTerms(tweet: Tweet, byUser: Map<string, number>): string[] {

@@ -10,7 +10,7 @@ import { tweetProducer } from '../../tools/tweets/producer.ts'
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 import type { BenchServers } from '../harness/servers.ts'
 
-/** How soon new terms appeared in the lists. The benchmark marks these terms. */
+/** How soon marked terms appeared in the lists. Each marked term (`#mark…`) is new, and only the benchmark sends it. */
 export interface FreshnessFigures {
   /** For each marked term that appeared, the time in ms from its tweets until it was visible, in ascending order. */
   readonly seen: readonly number[]
@@ -26,7 +26,7 @@ export interface FreshnessOptions {
   readonly seconds: number
   /** Opens a stream of tweets with this rate that starts at `startAt` (epoch ms). Default: the demo stream. */
   readonly open?: (startAt: number) => TweetStream
-  /** Receives the tweets about each marked term when they are sent. */
+  /** Called with the tweets about each marked term when they are sent. */
   readonly onMark?: (tweets: readonly Tweet[]) => void
 }
 
@@ -57,8 +57,8 @@ interface Mark {
 }
 
 /**
- * Sends tweets about a new term in one city after another. Polls the API for the city's list until it contains the
- * term.
+ * Sends the stream of tweets and, in addition, tweets about a new term in one city after another. Polls the API for the
+ * city's list until it contains the term.
  */
 export async function measureFreshness(servers: BenchServers, api: string, options: FreshnessOptions): Promise<FreshnessFigures> {
   const { rate, seconds, onMark, open = (startAt: number): TweetStream => demoStream({ seed: SEED, rate, startAt }) } = options

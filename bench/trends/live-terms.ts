@@ -47,8 +47,8 @@ export async function sendLiveTerms(servers: BenchServers, transport: Transport,
 }
 
 /**
- * Writes baselines to the changelog of their store. The worker must be stopped, and must not have a local copy of the
- * store, so that it restores the store when it starts.
+ * Writes baselines to the changelog of their store. Call this function while the worker is stopped, and delete the
+ * worker's local copy of the store before the next start, so that the worker restores the whole store.
  */
 export async function writeBaselines(servers: BenchServers, transport: Transport, count: number): Promise<void> {
   const producer = await topicProducer(USUAL)(transport, registryClient({ url: servers.addresses.registry }))

@@ -34,7 +34,7 @@ export function drawnRegions(count: number, random: Random): number[] {
 
 /**
  * Waits until every region has a list for the same window, which ends at or after `end`.
- * @param end epoch ms, by which all tweets were acknowledged
+ * @param end time by which all tweets were acknowledged, epoch ms
  * @returns the lists by region
  */
 export async function servedLists(api: string, woeids: readonly number[], end: number): Promise<ReadonlyMap<number, ListBody>> {
@@ -58,7 +58,7 @@ export async function servedLists(api: string, woeids: readonly number[], end: n
  * this function only while no term has a baseline, which takes at least three hours to form. Without baselines, terms
  * are ranked by their counts.
  * @param groups all tweets that were sent, in groups that share no user
- * @returns a text for each fault
+ * @returns descriptions of the faults, at most five per region
  */
 export function listFaults(lists: ReadonlyMap<number, ListBody>, groups: Iterable<Iterable<Tweet>>): string[] {
   const [first] = lists.values()

@@ -34,7 +34,7 @@ export async function untilCaughtUp(brokers: string, transport: Transport, worke
       const waiting = await lags(admin, transport)
       if (inputAt === 0 && waiting.get(tweets.name) === 0) inputAt = now
       if (inputAt > 0 && waiting.get(COUNTS) === 0) return { inputAt, countedAt: now }
-      if (now > deadline) throw new Error(`not caught up after ${TIMEOUT_MS} ms: ${JSON.stringify([...waiting])}`)
+      if (now > deadline) throw new Error(`not caught up after ${TIMEOUT_MS} ms; lag by topic: ${JSON.stringify([...waiting])}`)
     }
   } finally {
     await admin.close()

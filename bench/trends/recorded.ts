@@ -34,7 +34,7 @@ const STAND_IN_VOCABULARY = 20_000
 
 /**
  * Creates `count` tweets, spread over the last `minutes`, by repeating the recorded tweets. If the data set is missing,
- * it uses generated tweets with about as many new terms.
+ * generated tweets with about as many new terms are repeated instead.
  */
 export async function recordedBacklog(count: number, minutes: number, now: number): Promise<Backlog> {
   const { tweetAt } = await repeatedTweets()

@@ -89,7 +89,7 @@ export async function measureRestart(servers: BenchServers, options: RestartOpti
       const loop = watchLoop(worker)
       const { freshMs, oldestMs } = await fresh
       say(
-        `- ${what}: all tasks running after ${inSeconds(readyMs)} s; all lists fresh after ${inSeconds(freshMs)} s, when the oldest was ${inSeconds(oldestMs)} s old; event loop blocked for at most ${inSeconds(await loop.stop())} s; memory ${rssMib(worker.pid)} MiB, peak ${peakRssMib(worker.pid)}`,
+        `- ${what}: all tasks running after ${inSeconds(readyMs)} s; all lists fresh after ${inSeconds(freshMs)} s, and until then at most ${inSeconds(oldestMs)} s old; event loop blocked for at most ${inSeconds(await loop.stop())} s; memory ${rssMib(worker.pid)} MiB, peak ${peakRssMib(worker.pid)}`,
         true,
       )
     }

@@ -12,26 +12,26 @@ export default command({
   description:
     'Measures the trends pipeline (topology and sinks) in real worker processes, on its own servers, and verifies the sum of all counts in ClickHouse. bench:trends-read measures the read side. Linux only, because times and memory come from /proc.',
   options: {
-    events: integer('Number of tweets of the demo stream in the backlog.', { default: 300_000, min: 1 }),
+    events: integer('Number of tweets in the measured backlog.', { default: 300_000, min: 1 }),
     stream: choice(
       'Source of the tweets: the demo stream, or repetitions of the recorded tweets (generated tweets if MILLRACE_DATA lacks the recording).',
       ['demo', 'recorded'],
       { default: 'demo' },
     ),
-    warmup: integer('Number of tweets that are processed before the measurement, to fill the lists and let the code be compiled.', {
+    warmup: integer('Number of tweets that are processed before the measurement, to fill the lists and warm up the JIT compiler.', {
       default: 0,
       min: 0,
     }),
     hot: number('Share of the tweets that get the same additional term.', { default: 0, max: 1 }),
     terms: integer('Number of partitions of the topics that are keyed by term.', { default: 4, min: 1 }),
     minutes: number('Age of the first tweet in minutes.', { default: 30, max: MAX_BACKLOG_MINUTES }),
-    workers: integers('Numbers of worker processes; 0 skips the backlog.', { default: '1,2' }),
+    workers: integers('Numbers of worker processes with which the backlog is measured; 0 skips this measurement.', { default: '1,2' }),
     runs: integer('Runs per number of workers; the medians are reported.', { default: 3, min: 1 }),
-    rate: number('Tweets per second during the measurement of freshness with full lists (551 regions of 500 terms).', {
+    rate: number('Tweets per second during --steady and the measurement of freshness with full lists (551 regions of 500 terms).', {
       default: 200,
       min: 1,
     }),
-    seconds: number('Duration of the measurement of freshness; 0 skips it.', { default: 150 }),
+    seconds: number('Duration of the measurement of freshness; 0 skips all measurements with full lists.', { default: 150 }),
     steady: integer('Number of seconds for which an empty worker receives recorded tweets at --rate; 0 skips this measurement.', {
       default: 0,
       min: 0,
@@ -50,7 +50,7 @@ export default command({
       min: 2,
     }),
     prof: text('Writes a .cpuprofile of every worker process into this folder.', { placeholder: 'FOLDER' }),
-    note: text('Appends the medians to bench/results.md under this note.'),
+    note: text('Appends the results to bench/results.md under this note.'),
   },
   examples: [['--workers 1 --runs 1 --seconds 0', 'Processes one backlog only.']],
 })

@@ -31,7 +31,7 @@ const MS_PER_SECOND = 1_000
 const MILLION = 1e6
 const BYTES_PER_MIB = 1_048_576
 const OWN_TOPICS = /^trends?-/
-/** Minimum number of records per tweet. Topics with fewer records are not reported. */
+/** Minimum number of records per tweet. Topics with fewer records per tweet are not reported. */
 const LEAST_SHOWN = 0.001
 const COUNTED = `
 SELECT sum(v) FROM (
@@ -66,7 +66,7 @@ export interface ThroughputFigures {
   readonly renewals: number
   /** Number of volume records for frequent terms, per tweet. They are published once a minute. */
   readonly volumes: number
-  /** CPU seconds of all other processes on the machine. A run with a high value is unreliable. */
+  /** Total CPU seconds of all other processes on the machine. A run with a high value is unreliable. */
   readonly otherCpuSeconds: number
 }
 
@@ -179,7 +179,8 @@ async function produce(transport: Transport, servers: BenchServers, backlog: Bac
 /**
  * Waits until the volumes in ClickHouse add up to the number of contributions. This shows that the pipeline and its
  * sink have lost no contribution and counted none twice.
- * @throws Error when ClickHouse contains too many, or too few after VERIFY_TIMEOUT_MS, or when a worker has ended
+ * @throws Error when ClickHouse contains too many contributions, or too few after VERIFY_TIMEOUT_MS, or when a worker
+ * has ended
  */
 export async function verifyContributions(servers: BenchServers, workers: readonly WorkerProcess[], expected: number): Promise<void> {
   const deadline = Date.now() + VERIFY_TIMEOUT_MS

@@ -42,8 +42,8 @@ export interface Child {
   readonly fingerprint: string
   isRunning(): boolean
   /**
-   * Resolves when the process ends, even if it is not a child of this process because an earlier run started it.
-   * Waiting does not keep this process alive.
+   * Resolves when the process ends. If an earlier run started the process, the code and the signal are null. Waiting
+   * does not keep this process alive.
    */
   whenExited(): Promise<ExitReason>
   /** Sends SIGTERM, and SIGKILL if the process still runs after `graceMs`; resolves when the process has ended. */
@@ -166,7 +166,7 @@ function childOf(name: string, runDir: string, mark: ChildMark, whenExited: () =
   const signal = (value: NodeJS.Signals) => {
     if (isRunning() && isSameProcess(mark)) process.kill(mark.pid, value)
   }
-  const gone = (timeoutMs: number) => waitUntil(() => !isRunning(), { what: `${name} (pid ${mark.pid}) has not ended`, timeoutMs })
+  const gone = (timeoutMs: number) => waitUntil(() => !isRunning(), { what: `the end of ${name} (pid ${mark.pid})`, timeoutMs })
   async function kill(): Promise<void> {
     signal('SIGKILL')
     await gone(KILL_TIMEOUT_MS)

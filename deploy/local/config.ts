@@ -67,7 +67,7 @@ const localSettings = settingsFragment({
     KAFKA_PORT: localPort(9092, 'port of the local broker'),
     KAFKA_CONTROLLER_PORT: localPort(9093, "port of the local broker's controller"),
     KAFKA_HEAP_MB: documented(
-      wholeNumber(SMALLEST_HEAP_MB, MAX_HEAP_MB, ': the broker needs it to start').prefault('384'),
+      wholeNumber(SMALLEST_HEAP_MB, MAX_HEAP_MB, ': the broker does not start with a smaller heap').prefault('384'),
       'heap of the local broker',
     ),
     REDIS_PORT: localPort(6379, 'port of the local Redis'),
@@ -75,7 +75,7 @@ const localSettings = settingsFragment({
     SCHEMA_REGISTRY_PORT: localPort(8081, 'port of the local schema registry'),
     OPENSEARCH_PORT: localPort(9200, 'port of the local search server'),
     OPENSEARCH_HEAP_MB: documented(
-      wholeNumber(SMALLEST_HEAP_MB, MAX_HEAP_MB, ': the search server needs it to start').prefault('256'),
+      wholeNumber(SMALLEST_HEAP_MB, MAX_HEAP_MB, ': the search server does not start with a smaller heap').prefault('256'),
       'heap of the local search server; 1024 for a million documents',
     ),
     WORKER_HEALTH_PORT: localPort(9400, 'port of the first worker; each further worker uses the next port'),

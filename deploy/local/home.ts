@@ -78,7 +78,7 @@ export function openHome(path: string): Home {
   const { bavail, bsize } = statfsSync(path)
   if (bavail * bsize < LEAST_FREE_BYTES) {
     throw new HomeError(
-      `the disk is nearly full: ${Math.round((bavail * bsize) / 1e6)} MB are free for ${path}, ${LEAST_FREE_BYTES / 1e6} MB are needed. Free some space, or choose another folder with MILLRACE_HOME`,
+      `the disk is nearly full: ${Math.round((bavail * bsize) / 1e6)} MB are free for ${path}, but ${LEAST_FREE_BYTES / 1e6} MB are needed. Free some space, or choose another folder with MILLRACE_HOME`,
     )
   }
   return home
@@ -116,7 +116,7 @@ export function resetHome(path: string): void {
   if (!existsSync(join(path, MARKER)) || strangers.length > 0) {
     const reason = strangers.length > 0 ? `it contains ${strangers[0]}` : `it has no file ${MARKER}`
     throw new HomeError(
-      `--reset only deletes data folders of Millrace, and ${path} does not look like one (${reason}). Delete the folder by hand if you are sure`,
+      `--reset deletes only data folders of Millrace, and ${path} does not look like one (${reason}). Delete the folder by hand if you are sure`,
     )
   }
   const { data, state, logs, run } = layout(path)

@@ -18,7 +18,10 @@ const BLOCKS = (FREE_PORT_TO - FREE_PORT_FROM) / BLOCK_PORTS
 let unchecked: number[] = []
 let claiming: Promise<void> | undefined
 
-/** Returns why this user cannot listen at `port` on the loopback address: it is in use, or only root may use it. */
+/**
+ * Returns why this user cannot listen on `port` of the loopback address: the port is in use, or only root may use it.
+ * Returns undefined if the user can.
+ */
 export async function portObstacle(port: number): Promise<'taken' | 'forbidden' | undefined> {
   const probe = await listenAt(port)
   if (probe instanceof Error) return probe.code === 'EACCES' ? 'forbidden' : 'taken'
@@ -26,7 +29,7 @@ export async function portObstacle(port: number): Promise<'taken' | 'forbidden' 
   return undefined
 }
 
-/** Listens at `port` on the loopback address. Returns the error if this is not possible. */
+/** Listens on `port` of the loopback address. Returns the error if this is not possible. */
 function listenAt(port: number): Promise<Server | NodeJS.ErrnoException> {
   return new Promise((resolve) => {
     const server = createServer()
@@ -36,8 +39,8 @@ function listenAt(port: number): Promise<Server | NodeJS.ErrnoException> {
 }
 
 /**
- * Returns a free port. The function never returns the same port twice, neither in this process nor in another process
- * that runs at the same time.
+ * Returns a free port. The function never returns the same port twice, not even to another process that runs at the
+ * same time.
  * @param random returns a number from 0 (inclusive) to 1 (exclusive)
  */
 export async function freePort(random: () => number = Math.random): Promise<number> {
@@ -52,7 +55,7 @@ export async function freePort(random: () => number = Math.random): Promise<numb
   }
 }
 
-/** Claims a block for this process. To claim it, the process listens at the first port of the block until it ends. */
+/** Claims a block for this process, by listening on the block's first port until the process ends. */
 async function claimBlock(random: () => number): Promise<void> {
   const start = Math.floor(random() * BLOCKS)
   for (let attempt = 0; attempt < BLOCKS; attempt++) {

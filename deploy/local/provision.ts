@@ -30,7 +30,7 @@ const ALL_SERVICES: ProvisionedServices = { schemas: serviceSchemas, pipelines: 
  * between partitions. Existing topics that promise to erase records get the declared configuration.
  * @param services the services whose topics are created; all by default
  * @returns the number of public topics
- * @throws Error with the registry's reason when it rejects a schema
+ * @throws Error with the reason when the registry rejects a schema
  */
 export async function provisionTopics(
   brokers: string,

@@ -38,7 +38,7 @@ async function main(): Promise<number> {
   if (lags.length > 0) process.stdout.write('\n')
   for (const { name, records, places, restoring } of lags) {
     const restore = restoring > 0 ? `, ${restoring} tasks restoring` : ''
-    process.stdout.write(`  lag of ${name}: ${records} records over ${places} partitions${restore}\n`)
+    process.stdout.write(`  lag of ${name}: ${records} records in ${places} partitions${restore}\n`)
   }
   return states.every(({ well }) => well) ? 0 : 1
 }

@@ -13,7 +13,7 @@ async function main(): Promise<void> {
   const { kafka, registry, partitions } = localConfig()
   const brokers = kafka.given ?? `${LOOPBACK}:${kafka.port}`
   const count = await provisionTopics(brokers, registry.given ?? `http://${LOOPBACK}:${registry.port}`, partitions)
-  process.stdout.write(`${count} public topics and their schemas exist on ${brokers}; new topics have ${partitions} partition counts\n`)
+  process.stdout.write(`${count} public topics and their schemas exist; new topics on ${brokers} have ${partitions} partition counts\n`)
 }
 
 await runMain(main)

@@ -31,7 +31,7 @@ export async function waitUntil(ready: () => Promise<boolean> | boolean, options
     }
     if (Date.now() >= deadline) {
       const detail = lastError instanceof Error ? ` (last error: ${lastError.message})` : ''
-      throw new Error(`${options.what}: not ready within ${options.timeoutMs / 1000} s${detail}`)
+      throw new Error(`${options.what}: timed out after ${options.timeoutMs / 1000} s${detail}`)
     }
     await delay(options.intervalMs ?? POLL_INTERVAL_MS)
   }

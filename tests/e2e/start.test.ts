@@ -231,7 +231,7 @@ test(
     expect(status.output).toMatch(/worker-0 +\d+ +ok/)
     expect(status.output).toMatch(/decider-0 +\d+ +ok/)
     expect(status.output).toMatch(/api-0 +\d+ +ok/)
-    expect(status.output).toMatch(/lag of trends: \d+ records over \d+ partitions/)
+    expect(status.output).toMatch(/lag of trends: \d+ records in \d+ partitions/)
     expect(status.code).toBe(0)
     expect(await stack.stop()).toBe(0)
   },

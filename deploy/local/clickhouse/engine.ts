@@ -7,7 +7,7 @@ import { identifier, literal, MultiStatementError, readStatement, type Statement
 /** One request to the engine, as parsed by the HTTP interface. */
 export interface EngineRequest {
   readonly sql: string
-  /** The data after the statement: the rows of an INSERT. */
+  /** The body after a statement in the URL: the rows of an INSERT, or the rest of the statement. */
   readonly data: Buffer
   readonly database: string | undefined
   readonly settings: ReadonlyMap<string, string>

@@ -14,8 +14,8 @@ export interface HttpRequest {
 }
 
 /**
- * Parameters of the HTTP interface itself that are neither rejected nor ignored. Of the parameters in no list,
- * `param_*` are query parameters and the rest are settings.
+ * Parameters of the HTTP interface itself that are neither rejected nor ignored. Of the parameters that are in none of
+ * the three lists, `param_*` are query parameters and the rest are settings.
  */
 const OWN_PARAMETERS = new Set(['query', 'database', 'default_format', 'query_id', 'user', 'password'])
 /**
@@ -25,7 +25,7 @@ const OWN_PARAMETERS = new Set(['query', 'database', 'default_format', 'query_id
 const REFUSED_PARAMETERS: Readonly<Record<string, string>> = {
   session_id: 'sessions, because every request is independent here',
   role: 'roles',
-  compress: "compression in ClickHouse's own block format; use Accept-Encoding: gzip",
+  compress: "compression in ClickHouse's own block format; use enable_http_compression=1 with Accept-Encoding: gzip",
   decompress: "compression in ClickHouse's own block format; use Content-Encoding: gzip",
 }
 /**

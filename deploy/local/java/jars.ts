@@ -23,8 +23,8 @@ export interface JarSet {
 
 const MANIFEST = 'manifest.json'
 /**
- * Time limit of the download. The jars of one server have less than 50 MB in total. Downloading them takes seconds from
- * a nearby mirror, and minutes over a slow connection.
+ * Time limit of the download. The jars of one server are smaller than 50 MB in total. Downloading them takes seconds
+ * from a nearby mirror, and minutes over a slow connection.
  */
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
 const MAVEN_OUTPUT_BYTES = 16 * 1024 * 1024

@@ -11,9 +11,9 @@ import {
 } from '../../../schemas/avro/types.ts'
 
 /**
- * Returns the canonical text of a schema. It contains no white space. Attributes are in the order of Avro's printer,
- * followed by unknown attributes in alphabetical order. A namespace occurs only where it changes. Every named type is
- * written in full once, and by its name afterwards. Schemas with equal text have the same id. The text includes
+ * Returns the canonical text of a schema. It contains no white space outside strings. Attributes are in the order of
+ * Avro's printer, with unknown attributes in alphabetical order. A namespace occurs only where it changes. Every named
+ * type is written in full once, and by its name afterwards. Schemas with equal text have the same id. The text includes
  * documentation, aliases and defaults, because they change what a reader does or shows.
  */
 export function canonicalText(type: AvroType): string {

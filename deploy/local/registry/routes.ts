@@ -9,7 +9,7 @@ const MEDIA_TYPE = 'application/vnd.schemaregistry.v1+json'
 const FORBIDDEN = 403
 /** Confluent's error code for a request that the caller is not permitted to make. */
 const FORBIDDEN_CODE = 40_301
-/** Maximum size of a request body. Real schemas have a few kilobytes. */
+/** Maximum size of a request body. Real schemas are a few kilobytes long. */
 const MAX_BODY_BYTES = 1024 * 1024
 
 /**

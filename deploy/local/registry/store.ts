@@ -15,9 +15,9 @@ export async function openStore(topic: SchemasTopic): Promise<RegistryDeps> {
   await topic.catchUp(state.apply)
 
   /**
-   * Writes records and reads them back, so that the state is always the result of reading the topic. Even if the
-   * outcome of a write is unknown (the broker stored it, but the request timed out), the write is therefore visible
-   * before the next change is checked.
+   * Writes records and reads them back, so that the state is always the result of reading the topic. The outcome of a
+   * write may be unknown, for example because the request timed out. `exclusive` therefore reads the topic again before
+   * the next change is checked.
    */
   async function write(records: readonly SchemasRecord[]): Promise<void> {
     try {

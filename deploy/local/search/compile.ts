@@ -61,7 +61,7 @@ async function java(module: string, ...args: readonly string[]): Promise<void> {
     const { message, stdout = '', stderr = '' } = error as Error & { stdout?: string; stderr?: string }
     if (/Module jdk\.\w+ not found/.test(stdout + stderr)) {
       throw new Error(
-        'this Java runtime has no compiler (the search server needs it): apt-get install openjdk-17-jre-headless, or use a JDK',
+        'this Java runtime has no compiler, which the search server needs: apt-get install openjdk-17-jre-headless, or use a JDK',
       )
     }
     throw new Error(`the search server's main class could not be compiled: ${(stderr || stdout || message).trim()}`)

@@ -64,7 +64,7 @@ test.each([
   [{ MILLRACE_DEMO: 'yes' }, 'MILLRACE_DEMO: is neither 0 nor 1'],
   [{ PIPELINES: 'link' }, expect.stringMatching(/PIPELINES: names link, but there are: trends, links, .*, all$/)],
   [{ API_SERVICES: 'links,moon' }, expect.stringMatching(/API_SERVICES: names moon, but there are: trends, links/)],
-  [{ KAFKA_HEAP_MB: '64' }, 'KAFKA_HEAP_MB: is less than 256: the broker needs it to start'],
+  [{ KAFKA_HEAP_MB: '64' }, 'KAFKA_HEAP_MB: is less than 256: the broker does not start with a smaller heap'],
   [{ API_PORT: '8123' }, 'API_PORT: is port 8123, and so is CLICKHOUSE_PORT: change one of them'],
   [{ WORKERS: '2', WORKER_HEALTH_PORT: '8122' }, 'WORKER_HEALTH_PORT: is port 8123, and so is CLICKHOUSE_PORT: change one of them'],
   [{ API_PROCESSES: '2', API_PORT: '65500' }, 'API_PORT: results in port 65600, but the highest port is 65535'],
