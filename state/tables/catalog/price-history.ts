@@ -18,7 +18,7 @@ export const priceHistoryTable: Table<string, PriceChanged> = {
     'old_compare_price Nullable(UInt64)',
     'new_compare_price Nullable(UInt64)',
     'reason LowCardinality(String)',
-    // True if an administrator has overruled the price guard.
+    // True if an administrator has overridden the price guard.
     'is_forced Bool',
     'actor String',
     "at DateTime64(3, 'UTC')",
