@@ -61,8 +61,8 @@ export const idsErasable: Readonly<Record<string, string>> = { 'max.compaction.l
 export const erasableKept = keptFor(30 * MINUTE_MS, SHORT_SEGMENT_MS)
 
 /**
- * Retention of commands: a day. The deadlines of the commands have long passed by then, but operators may still need to
- * examine the commands.
+ * Retention of commands whose content need not be erased within the hour: a day. The deadlines of the commands have
+ * long passed by then, but operators may still need to examine the commands.
  */
 export const commandsKept = keptFor(DAY_MS, HOUR_MS)
 

@@ -7,7 +7,7 @@ const MINUTE_SECONDS = 60
  * programs, and stops a caller who would use the whole capacity of an API.
  *
  * The key of the rule is not the usual `client`. With that key, the rule would be more specific than an administrator's
- * rule for more paths, and would replace the administrator's rule. With a different key, both rules apply.
+ * rule with a broader pattern, and would replace that rule. With a different key, both rules apply.
  */
 export function perMinute(rule_id: string, endpoint_pattern: string, limit_count: number): LimitRule {
   const given: GivenRule = { rule_id, endpoint_pattern, limit_count, window_seconds: MINUTE_SECONDS, key: ['client', 'endpoint'] }

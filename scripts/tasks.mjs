@@ -46,7 +46,7 @@ export const TASKS = {
     programs: STACK,
   },
   'bench:search-quality': {
-    does: 'measures how well search orders products',
+    does: 'measures how well search ranks products',
     file: 'bench/catalog/search-quality/run.ts',
     programs: STACK,
   },

@@ -45,7 +45,11 @@ export async function runLanes(lanes: readonly (readonly string[])[], split: str
   }
 }
 
-/** Runs the tests of these vitest projects, or only those at the given paths, or one part of them. */
+/**
+ * Runs the tests of these vitest projects.
+ * @param files paths or parts of paths of the files to run; an empty list selects all files
+ * @param part only this part of the files is run
+ */
 export async function runTests(
   projects: readonly string[],
   files: readonly string[],

@@ -15,7 +15,7 @@ export default command({
       'browser',
       'chaos',
     ]),
-    'also-without-data': flag('Also runs the tests that read public data as if it were missing, as CI does.'),
+    'also-without-data': flag('Runs the tests that read public data a second time without this data, as CI does.'),
     slowest: integer('Number of slowest tests to list. Default: 20 after a full run, otherwise none.'),
   },
   environment: {

@@ -31,7 +31,7 @@ export interface SettingsFragment<Value = unknown, V extends Variables = Variabl
   value(values: Values<V>, surroundings: Surroundings): Value
 }
 
-/** The type of the value that a fragment results in. */
+/** The type of the value that a fragment returns to the program. */
 export type ValueOf<Fragment extends { value(...given: never): unknown }> = ReturnType<Fragment['value']>
 
 /** Creates a fragment and infers its types from the variables. */

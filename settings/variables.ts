@@ -29,14 +29,17 @@ export const list = z.string().transform(splitList).pipe(z.array(z.string()).min
 export function namesOf(known: readonly string[]) {
   const name = z
     .string()
-    .refine((text) => known.includes(text), { error: ({ input }) => `names ${input}, but there are: ${known.join(', ')}` })
+    .refine((text) => known.includes(text), { error: ({ input }) => `names ${input}, but the known names are: ${known.join(', ')}` })
   return list.pipe(z.array(name))
 }
 
 /** Accepts 0 or 1, and converts it to a boolean. */
 export const flag = z.enum(['0', '1'], 'is neither 0 nor 1').transform((text) => text === '1')
 
-/** Accepts a whole number from `smallest` to `largest`. */
+/**
+ * Accepts a whole number from `smallest` to `largest`.
+ * @param why follows the message about a number that is too small, to explain the limit
+ */
 export function wholeNumber(smallest: number, largest = Number.MAX_SAFE_INTEGER, why = '') {
   return z.coerce
     .number('is not a number')

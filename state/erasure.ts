@@ -1,6 +1,6 @@
 /**
- * How soon each store erases deleted data. All times are fractions of one promised time, so they stay consistent when
- * an operator changes that time (see docs/operations.md).
+ * Time limits and intervals for the erasure of deleted data. All of them are fractions of one promised time, so they
+ * stay consistent when an operator changes that time (see docs/operations.md).
  */
 export interface ErasureTimes {
   /** How long a read that has burnt its content can be repeated. */

@@ -21,13 +21,13 @@ import type {
 } from './types.ts'
 
 /**
- * Retention of event topics in days, long enough to process a week again after an error. ClickHouse keeps interactions
- * for 90 days.
+ * Retention of event topics in days. A week of events can thus be processed again after an error. ClickHouse keeps
+ * interactions for 90 days.
  */
 const EVENTS_KEPT_DAYS = 7
 /**
- * Configuration of event topics. The broker sets the timestamps, so that an event with a time in the future is
- * recognised even if its sender's clock is ahead by the same amount.
+ * Configuration of event topics. The broker sets the timestamps of the records, so that an event with a time in the
+ * future is recognised even if the clock of its sender is ahead.
  */
 const eventsKept = { ...keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS), ...APPEND_TIME }
 
@@ -68,7 +68,8 @@ export const recommendationsServed: Topic<bigint, ServedRecommendations> = {
 }
 
 /**
- * Features of users and pages of their watched items, for Redis; keys as in events/user-keys.ts, partitioned by user.
+ * Features of users, and pages of the sets of items that they have watched, for Redis; keys as in events/user-keys.ts,
+ * partitioned by user.
  */
 export const userFeatures: Topic<string, UserFeatures> = {
   name: 'user-features',
@@ -78,7 +79,7 @@ export const userFeatures: Topic<string, UserFeatures> = {
   config: compacted,
 }
 
-/** Events about items; key: item_id. */
+/** What users did with items, in one record per item and commit of a partition of users; key: item_id. */
 export const itemEvents: Topic<bigint, ItemActivity> = {
   name: 'item-events',
   key: decimalId,

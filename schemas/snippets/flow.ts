@@ -7,7 +7,7 @@ export type SnippetAnswer =
   | { readonly outcome: 'created'; readonly snippet: CreatedSnippet }
   /**
    * One read was granted. The answer contains the counts after the read. All other data is only in the view, because
-   * answers are kept for longer than the data of a deleted snippet may be.
+   * answers are kept longer than the data of a deleted snippet may be kept.
    */
   | { readonly outcome: 'read'; readonly snippet: ReadSnippet }
   /** `burnt` means that no reads are left. */

@@ -64,8 +64,8 @@ export const snippetViewCounts: Topic<string, SnippetViews> = {
 }
 
 /**
- * Snippet data for search and analysts; key: paste_id. Compacted, so that the newest record of each snippet can refill
- * a repaired table.
+ * Snippet data for search and analysts; key: paste_id. Compacted, so that a repaired table can be filled again from the
+ * newest record of each snippet.
  */
 export const snippetTexts: Topic<string, SnippetText> = {
   name: 'snippet-texts',

@@ -21,8 +21,7 @@ const DOTLESS_I = 'ı'
  * leading # or surrounding space are one term. Applies NFKC, then Unicode's full case folding, then drops leading #.
  * Folding is idempotent.
  * @returns undefined when nothing is left, when the term is longer than MAX_TERM_CODE_POINTS, when the original has
- * more than four times as many UTF-16 code units (such as very many # or accents), or when it contains a NUL, which
- * neither stores nor clients accept
+ * more than four times as many UTF-16 code units (such as very many # or accents), or when the term contains a NUL
  */
 export function foldTerm(original: string): string | undefined {
   if (original.length > MAX_ORIGINAL_LENGTH) return undefined

@@ -8,7 +8,7 @@ const LONGEST_NAME = 26
 
 /** The parts of a command's help text. */
 export interface Described {
-  /** The text before the options, such as `npm run demo --`. */
+  /** How the command is called, without its arguments and options, such as `npm run demo --`. */
   readonly call: string
   /** Describes the command in whole sentences. */
   readonly description: string

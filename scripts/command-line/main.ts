@@ -43,7 +43,7 @@ function failureText(error: unknown): string {
   return hasIssues(error) ? error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ') : error.message
 }
 
-/** Recognises a ZodError. Its message is JSON of many lines, so it is not printed. */
+/** Recognises a ZodError. Its message is multi-line JSON, so its issues are printed instead. */
 function hasIssues(error: Error): error is Error & Issues {
   return 'issues' in error && Array.isArray(error.issues)
 }

@@ -10,7 +10,7 @@ export function startingNpm() {
   return cli && /npm-cli\.c?js$/.test(cli) ? [process.execPath, cli] : ['npm']
 }
 
-/** Runs npm and throws its errors as one line. */
+/** Runs npm. If npm fails, throws a Failure whose message gives the reason in one line. */
 export function runNpm([command, ...first], args, cwd) {
   const quiet = ['--no-fund', '--no-audit', '--loglevel=error']
   return logged(command, [...first, ...args, ...quiet], cwd).catch((failure) => {

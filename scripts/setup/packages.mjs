@@ -10,7 +10,7 @@ const FREE_BYTES_FOR_SETUP = 3e9
 
 /**
  * Installs the packages of the lockfile unless they are installed. A stamp in node_modules contains a hash of the
- * lockfile and the platform for which this was last checked.
+ * lockfile and the platform for which the packages were last found complete.
  * @param npm command and first arguments of an npm that runs on Node 24; on an older Node, npm omits binaries that
  * require a newer Node
  */

@@ -94,7 +94,10 @@ function cureFor(missing) {
   return `missing on this machine: ${needed}. As root: apt-get update && apt-get install -y --no-install-recommends ${packages.join(' ')}`
 }
 
-/** Returns the package of the newest of these Java runtimes that this Debian release offers, or else of the oldest. */
+/**
+ * Returns the package of the newest known Java runtime that this Debian release offers. If the release offers none,
+ * returns the package of the oldest one.
+ */
 export function javaPackage() {
   const known = ['openjdk-25-jre-headless', 'openjdk-21-jre-headless', 'openjdk-17-jre-headless']
   // The pattern below matches only untranslated output.

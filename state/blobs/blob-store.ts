@@ -48,7 +48,10 @@ export interface KeptBlob {
   readonly bytes: number
 }
 
-/** Thrown when the blob store does not respond, is full, or lacks a blob of a version. Retrying may help. */
+/**
+ * Thrown when the blob store does not respond, is full, or lacks a file of a version (see state/versions). A retry may
+ * help.
+ */
 export class BlobsUnavailableError extends Error {
   override readonly name = 'BlobsUnavailableError'
 }
@@ -67,7 +70,7 @@ export const UNTOUCHED_MS = erasureTimes(3_600_000).untouchedMs
  */
 const REOPEN_AFTER_MS = 50
 
-/** Error codes of a disk, or of a quota on it, that is full. */
+/** Error codes of a full disk and of an exhausted disk quota. */
 const FULL: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT'])
 
 async function unlessFull<T>(work: Promise<T>): Promise<T> {

@@ -11,8 +11,8 @@ export interface BucketOptions {
   /** Prefix of every key. It is empty or ends with a slash. */
   readonly prefix: string
   /**
-   * Age above which a touch returns false, so that the caller stores the blob again, because S3 has no touch operation.
-   * It must be well below the age at which sweeps may remove a blob.
+   * Age of the last touch above which `touch` returns false. The caller then stores the blob again, because S3 has no
+   * touch operation. The age must be well below the age at which sweeps may remove a blob.
    */
   readonly renewAfterMs: number
   /** Time limit for the next bytes of an answer, in ms. A put gets additional time to send its bytes. */
@@ -24,7 +24,7 @@ export interface BucketOptions {
 type S3 = typeof import('@aws-sdk/client-s3')
 
 const SUFFIX = '.zst'
-/** An upload that is slower than this (1 MB/s) exceeds its time limit. */
+/** Speed of an upload (1 MB/s) that determines the additional time for its bytes. */
 const SLOWEST_UPLOAD_BYTES_PER_MS = 1_000
 const NOT_FOUND = 404
 const CONFLICT = 409
@@ -136,5 +136,5 @@ async function* piecesOf(body: Readable, timeoutMs: number): AsyncGenerator<Buff
 }
 
 function unavailable(error: unknown): BlobsUnavailableError {
-  return new BlobsUnavailableError(`the bucket does not respond: ${(error as Error).message}`, { cause: error })
+  return new BlobsUnavailableError(`a request to the bucket failed: ${(error as Error).message}`, { cause: error })
 }

@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { BlobHash, BlobShelf } from './shelf.ts'
 
-/** Bytes that are derived from a blob, such as a smaller version of an image. They can be derived again at any time. */
+/**
+ * Stores bytes that are derived from blobs, such as smaller versions of images. The bytes can be derived again at any
+ * time.
+ */
 export interface DerivedStore {
   /** @returns undefined if the bytes are not stored or are damaged */
   get(hash: BlobHash, form: string): Promise<Buffer | undefined>

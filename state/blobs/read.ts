@@ -33,7 +33,7 @@ export async function* readBlob(hash: string, packed: Readable | Buffer): AsyncG
   yield whole
 }
 
-/** @returns undefined when the content is longer than AT_ONCE_BYTES */
+/** @returns undefined when the content was compressed and is longer than AT_ONCE_BYTES */
 function unpackedAtOnce(hash: string, packed: Buffer): Buffer | undefined {
   if (isPlain(packed)) return packed.subarray(STAMP_BYTES)
   try {

@@ -12,7 +12,7 @@ export interface ExchangeOptions {
 
 /**
  * Sends one HTTP request.
- * @throws when the answer is incomplete, too large or a redirect
+ * @throws when there is no complete answer, or when the answer is too large or a redirect
  */
 export type Exchange = (url: string, options: ExchangeOptions) => Promise<{ readonly status: number; readonly text: string }>
 

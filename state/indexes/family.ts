@@ -62,8 +62,8 @@ export interface IndexFamily {
 }
 
 /**
- * Returns the alias under which sinks write to the index that searches use. `publish` moves it together with the alias
- * for searches.
+ * Returns the alias under which sinks write to a concrete index while searches use that index. In the step that moves
+ * the alias for searches, `publish` removes the former index's alias for sinks and creates the one of the new index.
  */
 export function sinkAlias(index: string): string {
   return `${index}.sink`

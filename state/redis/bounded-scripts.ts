@@ -45,7 +45,7 @@ export class ScriptUnavailableError extends Error {
   override readonly name = 'ScriptUnavailableError'
   readonly reason: ScriptFailure
   constructor(script: string, reason: ScriptFailure, cause?: Error) {
-    super(`Redis did not run the script ${script}: ${cause?.message ?? reason}`, { cause })
+    super(`Redis returned no result for the script ${script}: ${cause?.message ?? reason}`, { cause })
     this.reason = reason
   }
 }

@@ -1,5 +1,5 @@
 /**
- * A circuit breaker, which keeps requests from waiting for a store that does not respond.
+ * A circuit breaker, which keeps requests from waiting for a server that does not respond.
  *
  * closed ──a failure──▶ open ──the pause is over──▶ probing ──an answer in time──▶ closed
  *                        ▲                             │
@@ -17,10 +17,10 @@ export interface Circuit {
   /**
    * Closes the circuit. Must be called for the answer to a probe and, while the circuit is closed, for every answer
    * that arrives in time. While the circuit is open, answers to earlier batches must be ignored, because they do not
-   * show the store's current state.
+   * show the server's current state.
    */
   answered(): void
-  /** Opens the circuit. Must be called when the store refuses a batch or cannot be reached. */
+  /** Opens the circuit. Must be called when the server refuses a batch or cannot be reached. */
   failed(): void
   /**
    * Opens the circuit if answers have been late for long enough. A late answer to a probe counts as a failure at once.
@@ -54,7 +54,7 @@ export function circuit(monotonic: () => number): Circuit {
   let lateSince: number | undefined
 
   function failed(): void {
-    // If several batches are in flight when the store stops responding, they count as one failure.
+    // If several batches are in flight when the server stops responding, they count as one failure.
     if (isOpen && !isProbing) return
     if (isOpen) pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
     isOpen = true

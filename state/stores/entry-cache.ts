@@ -55,8 +55,8 @@ export interface EntryCacheOptions<K, V> {
 }
 
 /**
- * The part that all stores share: a cache of entries that were read or changed, and the list of changes that are not
- * written yet.
+ * The part that keyed stores and timer stores share: a cache of entries that were read or changed, and the list of
+ * changes that are not written yet.
  */
 export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 'logged' | 'trackChanges' | 'checkChanges'> {
   /**
@@ -112,9 +112,9 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
    */
   let batches: Entry<K, V>[][] = []
   /**
-   * For each batch and slot, the index in the batch of the first entry that the record in the slot announced. The other
-   * entries that the first announcing processor requested follow that entry. The entries belong to the batch, so the
-   * cache does not evict them.
+   * For each batch and slot, the index in the batch of the first entry that was announced for the record in the slot.
+   * The other entries that the same processor announced for the record follow it. The entries belong to the batch, so
+   * the cache does not evict them.
    */
   let slots: number[][] = []
   /** The slots of the batch whose reads are being announced; undefined outside of a batch. */

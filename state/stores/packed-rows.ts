@@ -18,7 +18,7 @@ const KEY_START = 1
 const KEY_END = 2
 const VALUE_START = 3
 const VALUE_END = 4
-/** Stored instead of the start of a value if the key has no row. */
+/** Stored instead of the start and the end of a value if the row has no value. */
 const NO_VALUE = -1
 /** Number of slots per row. At most half of the slots are in use, so searches are short. */
 const SLOTS_PER_ROW = 2

@@ -132,7 +132,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     tracked?.add(row)
   }
 
-  /** Passes a changed row to the changelog, and to the column if it is to be written. */
+  /** Passes a changed row to the changelog and to the column, if they are given. */
   function passRow(row: number, changelog: ChangelogWriter | undefined, to?: StateColumn): void {
     const { buffer } = changed
     const keyStart = changed.keyStart(row)

@@ -36,7 +36,7 @@ async function openState({ apartOf, ...options }: StateOptions): Promise<StateBa
  * Calls `run` with the worker's open database. If the database is damaged when it is opened, it is first deleted, so
  * `run` gets an empty one, and restores it from the changelogs. If damage is found during `run`, the database is
  * deleted afterwards.
- * @param onDeleted receives the reason for the deletion
+ * @param onDeleted called with the error that reports the damage, before the database is deleted
  * @throws StateLocked, StateUnavailable, and the errors of `run`, including the one that reports damage
  */
 export async function withReplaceableState<Result>(

@@ -23,7 +23,7 @@ interface Slices {
 }
 
 /**
- * Starts to copy all rows as they are at the time of the call.
+ * Copies all rows as they are at the time of the call.
  * @param mayGoOn called between slices; false stops the copy
  * @returns whether the copy is complete
  */

@@ -28,9 +28,7 @@ export interface SeenSetOptions<K, I> extends SeenSetShape {
   readonly collectChanges?: boolean
   /** Whether the store has a changelog. Default true. */
   readonly logged?: boolean
-  /**
-   * Memory for cached objects per task, in bytes, estimated from their encoded sizes. Default: the worker's setting.
-   */
+  /** Memory for cached rows per task, in bytes. Default: the worker's setting. */
   readonly cacheBytes?: number
 }
 

@@ -6,9 +6,9 @@ import type { ValueFormat } from '../../schemas/topic.ts'
  * handle that implements this interface (keyedStore, packedStore, windowedCounterStore, timerStore, topKStore,
  * joinBufferStore, seenSetStore).
  *
- * Life cycle of a change: `put` keeps the object in memory (dirty) → `flush` encodes each dirty key once, into the
- * changelog and the backend's batch → the transaction commits → the batch is written → `committed`. `discard` drops
- * everything uncommitted. The backend stores exactly the bytes of the changelog records, so restoring only copies them.
+ * Life cycle of a change: `put` keeps the change in memory (dirty) → `flush` adds each dirty key once to the changelog
+ * and the backend's batch → the transaction commits → the batch is written → `committed`. `discard` drops everything
+ * uncommitted. The backend stores exactly the bytes of the changelog records, so restoring only copies them.
  */
 export interface EngineStore {
   /**
@@ -42,11 +42,13 @@ export interface EngineStore {
   readonly dirtyKeys: number
   /** Estimated size in bytes of the rows that the next `flush` writes. */
   readonly dirtyBytes: number
-  /** Begins a commit: encodes every dirty key once. Later changes belong to the next commit. */
+  /**
+   * Begins a commit: adds every dirty key once to the changelog and the batch. Later changes belong to the next commit.
+   */
   flush(changelog: ChangelogWriter | undefined): void
   /**
    * Begins to remember which rows change, until the next `flush`, and forgets earlier changes. Undefined for stores
-   * whose rows always fit.
+   * whose rows the changelog always accepts.
    */
   trackChanges?(): void
   /**
@@ -95,7 +97,7 @@ export interface StoreContext {
   readonly column: StateColumn
   /** The codec of `values`, bound to its registered schema. */
   readonly codec: Codec<unknown>
-  /** Maximum size of the decoded objects that this store instance caches, unless the store's own options set a size. */
+  /** Maximum size, in bytes, of what this store instance caches, unless the store's own options set a size. */
   readonly cacheBytes: number
   /** Default: every node may use the store. */
   readonly access?: StoreAccess

@@ -11,8 +11,8 @@ export interface WindowedCounterOptions<K> {
   /** Length of a bucket in ms. Buckets begin at multiples of this length. */
   readonly bucketMs: number
   /**
-   * Number of buckets that accept counts. The last of them is the bucket of the task's stream time or, if that is
-   * later, the key's newest bucket.
+   * Number of buckets in a key's ring. The ring ends at the bucket of the task's stream time or at the key's newest
+   * bucket, whichever is later.
    */
   readonly buckets: number
   /** Whether the store has a changelog. Default true. */

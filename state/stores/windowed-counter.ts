@@ -2,7 +2,7 @@ import { avroValue } from '../../schemas/avro/value.ts'
 import type { AvroSchema, ValueFormat } from '../../schemas/topic.ts'
 import type { Buckets } from './buckets.ts'
 
-/** The stored form of buckets: the number of the newest bucket, and the distances between buckets. */
+/** The stored form of buckets: the number of the newest bucket, the distances between buckets, and the counts. */
 interface WindowedCounter {
   /** Number of the newest bucket. */
   newest: number

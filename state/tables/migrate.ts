@@ -3,7 +3,7 @@ import { type ClusterOptions, createStatement, ddlParts, engineOf, type TableDef
 
 /**
  * Table that records the applied migrations of each table. A table that was dropped and created again has a different
- * identity, so its migrations start from the beginning.
+ * identity, so the records of the dropped table do not apply to it.
  */
 const MIGRATIONS_TABLE = 'table_migrations'
 

@@ -36,8 +36,8 @@ interface CheckedPartition {
 const ROWS_PER_MUTATION = 2_000
 const MAX_ROWS_PER_RUN = 100_000
 /**
- * Settings that bound a search of the whole table, as after each start. ClickHouse aborts the query when the client no
- * longer waits for it, and groups rows on its disk when they take more memory than this.
+ * Settings that bound a search of the whole table, which is necessary after each start. ClickHouse aborts a query after
+ * 60 s, when the client no longer waits for it. It groups rows on its disk when they take more than 256 MiB of memory.
  */
 const QUERY_SETTINGS = {
   max_execution_time: 60,

@@ -109,7 +109,7 @@ test.each([
   ],
   [{ API_PORT: '70000' }, /API_PORT/],
   [{ API_PORT: 'http' }, /API_PORT/],
-  [{ API_SERVICES: 'trends,moon' }, /API_SERVICES: names moon, but there are: trends, links/],
+  [{ API_SERVICES: 'trends,moon' }, /API_SERVICES: names moon, but the known names are: trends, links/],
   [{ API_SERVICES: ',' }, /API_SERVICES/],
   [{ REDIS_URL: 'localhost:6379' }, /REDIS_URL: does not begin with redis:/],
   [{ PUBLIC_URL: 'nowhere' }, /PUBLIC_URL/],

@@ -49,6 +49,6 @@ test('one error reports all wrong settings by name', () => {
 
 test("unknown service names are refused, and at least one of the services must have work for the worker's role", () => {
   expect(namesOf({ PIPELINES: 'links,clicks', WORKER_ROLE: 'deciding' })).toEqual(['links'])
-  expect(() => readPipelinesConfig({ PIPELINES: 'links,moon' })).toThrow('PIPELINES: names moon, but there are: trends, links')
+  expect(() => readPipelinesConfig({ PIPELINES: 'links,moon' })).toThrow('PIPELINES: names moon, but the known names are: trends, links')
   expect(() => readPipelinesConfig({ PIPELINES: 'trends', WORKER_ROLE: 'deciding' })).toThrow('PIPELINES: leaves nothing to run')
 })

@@ -54,7 +54,7 @@ test.each([
   [list, 'a, b,', ['a', 'b']],
   [list, ' , ', 'is empty'],
   [namesOf(['a', 'b']), 'b', ['b']],
-  [namesOf(['a', 'b']), 'a,c', 'names c, but there are: a, b'],
+  [namesOf(['a', 'b']), 'a,c', 'names c, but the known names are: a, b'],
   [port(), '0', 0],
   [port(1), '0', 'is not a port'],
   [port(), '65536', 'is not a port'],

@@ -4,7 +4,7 @@ import { flag, integer, text } from '../../../scripts/command-line/option.ts'
 export default command({
   call: 'npm run bench:search-quality --',
   description:
-    "Measures how well search orders products: NDCG@10 on the relevance judgments of the Home Depot competition. The catalogue consists of the competition's product titles. Shows what each step adds to a plain multi_match, and the results for the same queries with one random mistake each. The boosts were chosen on every second query; the results of these queries and of the others are also shown separately. Needs MILLRACE_DATA.",
+    "Measures how well search ranks products: NDCG@10 on the relevance judgments of the Home Depot competition. The catalogue consists of the competition's product titles. Shows what each step adds to a plain multi_match, and the results for the same queries with one random mistake each. The boosts were chosen on every second query; the results of these queries and of the others are also shown separately. Needs MILLRACE_DATA.",
   options: {
     queries: integer('Number of queries, spread evenly over all of them; 0 uses all.', { default: 0, min: 0 }),
     constants: flag(

@@ -2,7 +2,7 @@ import table from './regions.json' with { type: 'json' }
 
 /** A place with a trend list. */
 export interface Region {
-  /** Where-on-earth id. For a city that is not in the public trend list, it is 100,000,000 + GeoNames id. */
+  /** Where-on-earth id. For a city that is not in the public list of trend locations, 100,000,000 + its GeoNames id. */
   readonly woeid: number
   readonly name: string
   readonly type: 'Supername' | 'Country' | 'Town'

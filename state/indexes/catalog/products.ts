@@ -127,7 +127,8 @@ export interface ProductSource
   /** Mean number of stars as shown, with one decimal; 0 if there are no reviews. */
   readonly rating: number
   /**
-   * Mean number of stars, computed as if every product also had some average reviews. Lists are sorted by this mean.
+   * Mean number of stars, computed as if every product also had some average reviews. Searches that sort by rating use
+   * this mean.
    */
   readonly rating_mean: number
   /** `rating`, rounded down to whole stars. */

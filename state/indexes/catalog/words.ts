@@ -49,7 +49,7 @@ export function wordsOf(text: string): Word[] {
 }
 
 /**
- * Returns the last word of a text without replacing a unit by its usual spelling; undefined if the text has no words.
+ * Returns the last word of a text without replacing a unit with its usual spelling; undefined if the text has no words.
  * The word may be the beginning of a longer one: `ga` is a unit, but also begins `garden`.
  */
 export function lastWordAsTyped(text: string): string | undefined {

@@ -81,6 +81,8 @@ const MAX_PAGES = 65_536
 const BITS_PER_BYTE = 8
 
 /**
+ * Computes the layout of the seen-sets with these properties.
+ *
  * False positives: a page of n entries reports a new item as seen with probability n / 2^bits, regardless of what the
  * entries are. A page has at most MAX_PAGE_ENTRIES entries of any age, and a lookup reads one page per layer. The bits
  * of each layer are chosen so that the sum over the layers is at most the error rate, even if all pages are full.

@@ -3,7 +3,8 @@ import { auditTable } from '../audit.ts'
 import { readRows, type TableReader } from '../reader.ts'
 
 /**
- * Changes to the settings of fraud scoring, and repeated transactions that the blocklist blocked. Fed by `fraud-audit`.
+ * Changes to the settings of fraud scoring, and answers that became BLOCK when their request was repeated. Fed by
+ * `fraud-audit`.
  */
 export const fraudAuditTable = auditTable<FraudSettingsChange>('fraud_audit', ['version Nullable(UInt64)'])
 
@@ -34,7 +35,7 @@ WHERE {subject:String} = '' OR subject = {subject:String}
 ORDER BY at DESC, kafka_partition DESC, kafka_offset DESC
 LIMIT {limit:UInt32} OFFSET {offset:UInt32}`
 
-/** Returns changes of settings, newest first. */
+/** Returns the changes of the selected subject or of all subjects, newest first. */
 export async function readFraudAudit(reader: TableReader, { subject, ...query }: FraudAuditQuery): Promise<FraudAuditRow[]> {
   type Found = [string, string, string, number, number | null, string | null, string | null, number]
   const rows = await readRows<Found>(reader, AUDIT_QUERY, { subject: subject ?? '', ...query })

@@ -103,8 +103,8 @@ export async function sampledHashes(tables: TableReader): Promise<string> {
 }
 
 /**
- * Reads how the scores of the last 30 days are distributed. Scores by other versions of the models are left out,
- * because they say nothing about these versions.
+ * Reads how the scores of the last 30 days are distributed. Scores by versions of the models that are not in
+ * `versions` are left out, because they say nothing about the given versions.
  * @param most upper end of the sample, from `sampledHashes`
  */
 export async function readScoreCounts(tables: TableReader, most: string, versions: ScoredVersions): Promise<ScoreCount[]> {

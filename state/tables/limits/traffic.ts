@@ -100,7 +100,11 @@ FROM (
   GROUP BY second, node
 )`
 
-/** Returns the requests to which a rule with this pattern and tier would apply, oldest first. */
+/**
+ * Returns the requests to which a rule with this pattern and tier would apply, oldest first.
+ * @returns `leftOut` is the number of requests of the period, to any path, that have no row. `truncated` is true if the
+ * period has more rows than a replay may have.
+ */
 export async function readTraffic(
   reader: TableReader,
   { from, to, pattern, tier }: TrafficQuery,

@@ -13,7 +13,7 @@ const RETENTION_DAYS = 90
 const PAGE_ROWS = 10_000
 /**
  * Length of the first period that is searched for a page. ClickHouse reads the first block of every day in the searched
- * period, even if the first day fills the page. A page of a popular link is therefore searched in one day.
+ * period, even if the first day fills the page. For a page of a popular link, only one day is therefore searched.
  */
 const FIRST_PERIOD_MS = 24 * 3_600_000
 /** Factor by which the periods grow until the page is full, so that a link with few clicks takes few queries. */

@@ -91,7 +91,8 @@ WHERE deleted_at > fromUnixTimestamp64Milli({since:Int64}) GROUP BY user_id`,
       const failures: unknown[] = []
       for (let from = 0; from < deletions.length; from += USERS_AT_ONCE) {
         for (const erased of ERASED) {
-          // ClickHouse may take hours to remove rows from a large table. The other tables and users do not wait for it.
+          // ClickHouse may take hours to remove rows from a large table. The request then times out, and the run
+          // continues with the other tables and users.
           await erase(erased, deletions.slice(from, from + USERS_AT_ONCE)).then(
             (found) => {
               removed += found
