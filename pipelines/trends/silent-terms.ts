@@ -88,7 +88,7 @@ export function silentTerms({ rare, frequent, baselines, learned, rounds, filter
     return false
   }
 
-  /** Replaces the row of a silent term with the term's baselines and a note that the term has baselines. */
+  /** Replaces the row of a silent term with the term's baselines and a note that the term is frequent. */
   function keepLearned(term: string, row: RareTerm): void {
     frequentCounts.noteFrequent(term, hourOfMinute(allCounts.newest))
     frequentCounts.keepBaselines(term, row)
