@@ -13,8 +13,8 @@ import {
 } from './types.ts'
 
 /**
- * Thrown when data of the writer's schema cannot be read with the reader's schema. The message names the place in the
- * schema and the reason.
+ * Thrown when data of the writer's schema cannot be read with the reader's schema. The message contains the reason and,
+ * unless the schemas differ at the root, the path.
  */
 export class IncompatibleSchemaError extends Error {
   override readonly name = 'IncompatibleSchemaError'
