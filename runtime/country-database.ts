@@ -18,7 +18,7 @@ const COUNTRY_CODE = /^[A-Z]{2}$/
  */
 const NO_COUNTRY = new Set(['XX', 'T1', 'ZZ', 'A1', 'A2', 'AP', 'EU'])
 
-/** Common codes of countries whose code in ISO 3166-1 differs. ISO reserves these codes for the same countries. */
+/** Codes that are common for countries with a different code in ISO 3166-1. ISO assigns them to no other country. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['UK', 'GB'],
   ['EL', 'GR'],
@@ -27,7 +27,10 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
 /** A record in one of the two usual forms: that of MaxMind and DB-IP, or the flat form of the bundled database. */
 type CountryRecord = Partial<CountryResponse> & { readonly country_code?: string }
 
-/** Returns the country of an address, ISO 3166-1 alpha-2; undefined if it is unknown. `ip` may be any text. */
+/**
+ * Returns the country of an address, ISO 3166-1 alpha-2; undefined if the country is unknown or if the text is not an
+ * IP address.
+ */
 export type CountryOfAddress = (ip: string) => string | undefined
 
 /**
@@ -52,7 +55,10 @@ export function openCountryDatabase(path: string | undefined): CountryOfAddress 
   }
 }
 
-/** Returns the ISO 3166-1 code of a country; undefined if the code is not two capital letters or names no country. */
+/**
+ * Returns the ISO 3166-1 code of a country; undefined if the code is not two capital letters or is in `NO_COUNTRY`.
+ * Other codes are not checked.
+ */
 export function knownCountry(code: string): string | undefined {
   return COUNTRY_CODE.test(code) && !NO_COUNTRY.has(code) ? (ALIASES.get(code) ?? code) : undefined
 }

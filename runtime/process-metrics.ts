@@ -1,8 +1,8 @@
 import { collectDefaultMetrics, type Registry } from 'prom-client'
 
 /**
- * Interval, in ms, at which the delay of the event loop is sampled. With prom-client's default of 10 ms, the samples
- * alone take an idle process 0.5 % of a core. The reported delays include this interval.
+ * Interval, in ms, at which the delay of the event loop is sampled. With prom-client's default of 10 ms, sampling alone
+ * uses 0.5 % of a core in an idle process. The reported delays include this interval.
  */
 export const LOOP_SAMPLE_MS = 100
 

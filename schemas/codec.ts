@@ -1,6 +1,6 @@
 /**
- * Converts one value to and from bytes, without framing or a schema id. All codecs of keys and values implement this
- * interface.
+ * Converts one value to and from bytes. All codecs of keys and values implement this interface. The bytes of an Avro
+ * value include its header.
  */
 export interface Codec<T> {
   /**
@@ -11,6 +11,7 @@ export interface Codec<T> {
   /**
    * Decodes exactly the bytes [start, end).
    * @throws CodecError when the bytes are truncated, malformed or too long
+   * @throws UnknownSchemaError when the value was written with a schema that is not loaded yet
    */
   decode(buffer: Buffer, start: number, end: number): T
 }

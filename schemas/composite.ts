@@ -30,7 +30,7 @@ export const textPart: KeyPart<string> = {
   encode(value, out) {
     if (typeof value !== 'string') throw notText(value)
     if (!value.isWellFormed()) throw new CodecError('text has a lone surrogate, which UTF-8 cannot represent')
-    // Twice the length is reserved, because every byte could be a NUL that needs escaping.
+    // Twice the maximum length is reserved, because every byte could be a NUL that needs escaping.
     out.reserve(value.length * MAX_BYTES_PER_UNIT * 2 + 2)
     const { buffer } = out
     if (!value.includes('\0')) out.length += buffer.write(value, out.length, 'utf8')

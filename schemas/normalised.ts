@@ -11,8 +11,8 @@ const MARKS = new RegExp(`${MARK}+`, 'gv')
 const TOO_MANY_MARKS = new RegExp(`(${MARK}{${MOST_MARKS}})(?=${MARK})`, 'gv')
 
 /**
- * Normalises text in linear time. If the text has more than 30 consecutive marks, an invisible joiner is inserted
- * between every 30 of them and the next.
+ * Normalises text in linear time. If the text has more than 30 consecutive marks, invisible joiners divide them into
+ * groups of at most 30.
  */
 export function normalised(text: string, form: 'NFC' | 'NFKC' | 'NFKD' = 'NFC'): string {
   return text.length > MOST_MARKS ? text.replaceAll(MARKS, shortRuns).normalize(form) : text.normalize(form)

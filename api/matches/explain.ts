@@ -47,11 +47,11 @@ export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDe
 
   async function explainCandidate(user: string, candidateId: string) {
     const [state, other] = await Promise.all([stateOf(user), stateOf(candidateId)])
-    const candidate: Candidate = viewerAt(other, requiredPlace(other))
+    const candidate: Candidate = viewerAt(other, requiredPlace(other, candidateId))
     const relations = caughtUp(await readRelations(views, people.keysOf(user), [candidateId]))
     const exclusion = exclusionsOf(state, now())(candidateId, relations.get(candidateId)) ?? 'none'
     const all = [
-      ...verdicts(viewerAt(state, requiredPlace(state)), candidate, now()),
+      ...verdicts(viewerAt(state, requiredPlace(state, user)), candidate, now()),
       { filter: 'switched_on', passed: other.profile.is_active, value: other.profile.is_active, allowed: 'true' },
       { filter: 'exclusion', passed: exclusion === 'none', value: exclusion, allowed: 'none' },
     ]
@@ -64,7 +64,7 @@ export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDe
    */
   async function explainSearch(user: string) {
     const state = await stateOf(user)
-    const viewer = viewerAt(state, requiredPlace(state))
+    const viewer = viewerAt(state, requiredPlace(state, user))
     const exclusionOf = exclusionsOf(state, now())
     const cells = new Map<string, ExplainedCell>()
     /** The newest index entry of each user, and the cell in which the search found this entry. */
@@ -114,8 +114,9 @@ export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDe
   ]
 }
 
-function requiredPlace(state: UserState): Place {
+/** The default message of the error addresses the caller, who is an administrator here. */
+function requiredPlace(state: UserState, userId: string): Place {
   const place = placeOf(state)
-  if (place === undefined) throw new ApiError(matchesErrors.location_required)
+  if (place === undefined) throw new ApiError(matchesErrors.location_required, { message: `The location of user ${userId} is not known.` })
   return place
 }

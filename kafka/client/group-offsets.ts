@@ -118,6 +118,7 @@ export async function repeat(
 ): Promise<void> {
   const retry = backoff(context, UNSTABLE_WAIT_MS)
   const untilMarkers = markerBackoff(context)
+  /** Number of refusals of the current epoch. */
   let epochRepeats = 0
   for (;;) {
     throwIfClosed(owner.signal)
@@ -146,9 +147,12 @@ export async function repeat(
       await owner.heartbeat().catch((error) => {
         if (!(error instanceof Disconnected)) throw error
       })
-      if (owner.epoch === memberEpoch && ++epochRepeats > MAX_EPOCH_REPEATS)
+      if (owner.epoch !== memberEpoch) {
+        epochRepeats = 0
+        continue
+      }
+      if (++epochRepeats > MAX_EPOCH_REPEATS)
         throw new MemberFenced(`${doing}: the broker answers ${old} to the current member epoch ${memberEpoch}`)
-      if (owner.epoch !== memberEpoch) continue
     }
     await (bad === 'CONCURRENT_TRANSACTIONS' ? untilMarkers : retry).wait(owner.signal)
   }

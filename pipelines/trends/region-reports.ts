@@ -5,15 +5,16 @@ import type { RegionReport, ReportReference } from './region-report.ts'
 /** One region's reports from one partition of the terms, oldest first. */
 type OfPartition = RegionReport[]
 
-/** The reports that lists are made of. */
+/** The reports from which the lists are created. */
 export interface RegionReports {
   take(report: RegionReport): void
-  /** Returns the reports of a window, one of each partition that has reported it. */
+  /** Returns a region's reports about a window, one from each partition that has reported the window. */
   ofWindow(woeid: number, windowEnd: number): RegionReport[]
   /**
-   * Ranks the terms of a region by score, then by term. Terms without a baseline are compared with the mean of all
-   * terms without a baseline in the region's list a minute ago.
-   * @param reports the reports of one window
+   * Returns the first `KEPT_TERMS` terms of a region, ordered by score, then by term.
+   * @param reports the region's reports about one window
+   * @param meanOfNewTerms the mean of all terms without a baseline in the region's list a minute ago, with which terms
+   * without a baseline are compared
    */
   rank(reports: readonly RegionReport[], meanOfNewTerms: number): RankedTerm[]
   /**

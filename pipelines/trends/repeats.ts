@@ -4,7 +4,7 @@ import { WINDOW_MINUTES } from './time.ts'
 /**
  * A repeat is a pair of consecutive contributions of one user to a term. The number of distinct users in a window is
  * the number of contributions in the window, minus the number of repeats with both contributions in the window. This
- * count is exact for any number of users. A term that each user writes only once has nothing to store.
+ * count is exact for any number of users. If each user writes a term only once, there is nothing to store.
  */
 export interface Repeat {
   /** The minute of the earlier contribution, since 1970. */

@@ -3,11 +3,11 @@ import type { Tweet } from '../../schemas/trends/types.ts'
 import { type LanguageCode, languageCode } from './languages.ts'
 import { USERS_FOR_LABEL } from './score.ts'
 
-/** Number of sample tweets per trend: docs/services/trends.md#sample-tweets */
+/** Maximum number of sample tweets per trend: docs/services/trends.md#sample-tweets */
 export const SAMPLES = 3
 /**
- * Number of samples kept per term. The samples also determine the language of a term, and limit its number of users
- * until there are enough users for a label (`usersIn`).
+ * Maximum number of samples kept per term. The samples also determine the language of a term. As long as there are
+ * fewer samples than this, they also limit the term's number of users (`usersIn`).
  */
 export const KEPT_SAMPLES = USERS_FOR_LABEL
 

@@ -1,6 +1,6 @@
 /**
- * Velocity above which a term gets the label "Trending". The velocity for "Viral" follows:
- * docs/services/trends.md#velocity-score-and-label
+ * Velocity above which a term gets the label "Trending". Above `VIRAL_ABOVE`, a term gets the label "Viral" instead;
+ * see docs/services/trends.md#velocity-score-and-label.
  */
 const TRENDING_ABOVE = 3
 const VIRAL_ABOVE = 10
@@ -21,8 +21,8 @@ export function velocityVsUsual(count: number, usual: number): number {
 }
 
 /**
- * Returns the score, count × log2(1 + velocity). It grows with the count:
- * docs/services/trends.md#velocity-score-and-label
+ * Returns the score, count × log2(1 + velocity). For a given usual count, a higher count always gives a higher score;
+ * see docs/services/trends.md#velocity-score-and-label.
  */
 export function trendScore(count: number, usual: number): number {
   return count * Math.log2(1 + velocityVsUsual(count, usual))

@@ -11,17 +11,15 @@ const LEAST_RENEWALS = 10
 const FURTHER_RENEWALS = 10
 
 /**
- * Maximum size of the kept reports, as a multiple of the size of the details that are still valid. If the reports are
- * larger, the details in the oldest reports are sent again. Otherwise, if most candidates of a region change all the
- * time, the few unchanged ones would keep many reports whose other details are outdated.
+ * Maximum total size of the kept reports, as a multiple of the size of the details that are still valid. If the reports
+ * are larger, the details in the oldest reports are sent again. Otherwise, if most candidates of a region change all
+ * the time, the few unchanged ones would keep many reports whose other details are outdated.
  */
 const MOST_KEPT = 3
 /** Reports with a smaller total size are kept in any case. */
 const LEAST_KEPT_BYTES = 4_096
 
-/**
- * What is reported about a region: the numbers of the terms, best first, and the candidates whose details may be due.
- */
+/** What is reported about a region: the numbers of the terms, best first, and the candidates whose details are sent. */
 export interface Reported {
   readonly terms: readonly number[]
   readonly looks: Looks

@@ -39,8 +39,8 @@ export interface SilentTermsOptions extends AllTermStores {
 
 /**
  * Deletes terms and baselines that have been silent for long enough, in hourly sweeps. The sweeps visit all terms, so
- * they also build the next filter, publish volumes that a restart has left unpublished, and renew the bounds of leading
- * terms.
+ * they also build the next filter, publish volumes that a restart has left unpublished, and renew the bounds of terms
+ * with a baseline.
  */
 export function silentTerms({ rare, frequent, baselines, learned, rounds, filter, frequentCounts }: SilentTermsOptions) {
   const allCounts = new CellCounts()
@@ -88,7 +88,7 @@ export function silentTerms({ rare, frequent, baselines, learned, rounds, filter
     return false
   }
 
-  /** Replaces the row of a silent term with the term's baselines and a note that the term has baselines. */
+  /** Replaces the row of a silent term with the term's baselines and a note that the term is frequent. */
   function keepLearned(term: string, row: RareTerm): void {
     frequentCounts.noteFrequent(term, hourOfMinute(allCounts.newest))
     frequentCounts.keepBaselines(term, row)

@@ -87,8 +87,8 @@ export function windowCount(state: TermState, lastMinute: number): number {
 }
 
 /**
- * Returns the greatest count of any window from `lastMinute` on, including buckets dated ahead, if no contribution
- * arrives.
+ * Returns an upper bound of the counts of all windows from `lastMinute` on if no contribution arrives. Buckets dated
+ * ahead are included.
  */
 export function greatestCountFrom(state: TermState, lastMinute: number): number {
   return sumOf(state.minutes, lastMinute - WINDOW_MINUTES + 1, Infinity)

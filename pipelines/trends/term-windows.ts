@@ -34,9 +34,9 @@ export interface TermWindowsOptions extends AllTermStores {
 const NEW_ROW: ByteSpan = { buffer: UNTRACKED, start: 0, end: UNTRACKED.length }
 const NOWHERE: readonly TrackedRegion[] = []
 /**
- * If more cells than this are waiting, they are counted before the next commit. Each cell changes a few states of under
- * a kilobyte, so a commit then stays below the size of a RocksDB memtable. A partition of real tweets gets a few
- * hundred of these cells per second.
+ * If the cells of more terms than this are waiting, they are counted at once, and not only before the next commit. The
+ * cells of a term change a few states of under a kilobyte, so a commit then stays below the size of a RocksDB memtable.
+ * A partition of real tweets gets a few hundred of these cells per second.
  */
 const MAX_WAITING = 4_000
 /**
@@ -116,9 +116,9 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   * Leaves out the contributions from before `oldest`. Silent terms are deleted after that time, so the earlier volumes
-   * of these minutes may be unknown. Contributions from before `oldest` therefore only add to the history, and no list
-   * includes them.
+   * Leaves out the contributions from before `oldest`. A term that has been silent since then is deleted, so the
+   * volumes that were counted in these minutes may be unknown. Contributions from before `oldest` therefore only add to
+   * the history, and no list includes them.
    * @returns the other contributions, which `changedCounts` then contains; undefined if there are none
    */
   function withoutOld(counted: CellsOfTerm, oldest: number, added: AddedVolumes): CellsOfTerm | undefined {
@@ -196,7 +196,7 @@ export function termWindows(options: TermWindowsOptions) {
    * place, combines them.
    * @param row the row of a new term, or the row that `rareRow` has read
    * @param cellsAt the position at which the row's cells begin, after its data about regions
-   * @param counts those of the row's cells and of the added cells
+   * @param counts the counts of the row's cells together with those of the added cells
    */
   function putCells(counted: CellsOfTerm, row: Readonly<ByteSpan>, cellsAt: number, counts: CellCounts): void {
     const { record, termStart, termEnd, hash, start, end } = counted

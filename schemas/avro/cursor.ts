@@ -5,7 +5,7 @@
 export interface Cursor {
   /** Position after the last value that was read; -1 if the value was malformed. */
   at: number
-  /** The reason why the last value that was read or written is invalid. */
+  /** The reason why the last malformed value was rejected. A valid value does not reset it. */
   why: string
   /**
    * Number of array items so far in this value that took no bytes. The remaining bytes do not bound this number, so it

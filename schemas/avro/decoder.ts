@@ -58,8 +58,8 @@ function generateDecoder(plan: Plan): RawDecode {
 }
 
 /**
- * Emits statements that read from `b` at `p` and never past `e`. Paths are the source text of JavaScript string
- * expressions. These are evaluated only on failure.
+ * Returns a function that emits statements. The statements read from `b` at `p`, and never past `e`. Paths are the
+ * source text of JavaScript string expressions. These expressions are evaluated only on failure.
  */
 function decoderGenerator(out: SourceBuilder) {
   const { line, fresh } = out
@@ -121,7 +121,7 @@ function decoderGenerator(out: SourceBuilder) {
           read(each, target, path)
           line('break }')
         })
-        line(`default: throw misfit(${path}, 'branch ' + ${branch} + ' of a union of ${plan.branches.length}') }`)
+        line(`default: throw misfit(${path}, 'the union has no branch with index ' + ${branch} + ' (size: ${plan.branches.length})') }`)
         return
       }
       case 'wrap': {
@@ -147,7 +147,7 @@ function decoderGenerator(out: SourceBuilder) {
         line(`case ${at}: throw misfit(${path}, ${literal(`the enum of the reader has neither the symbol ${written[at]} nor a default`)})`)
       else line(`case ${at}: ${target} = ${literal(symbol)}; break`)
     })
-    line(`default: throw misfit(${path}, 'symbol ' + ${index} + ' of an enum of ${symbols.length}') }`)
+    line(`default: throw misfit(${path}, 'the enum has no symbol with index ' + ${index} + ' (size: ${symbols.length})') }`)
   }
 
   /** Emits loops over the blocks of an array or map. */

@@ -33,8 +33,9 @@ export function checkDefault(type: AvroType, json: unknown, budget: DefaultBudge
 }
 
 /**
- * Checks one level of a default. At the limits, the function throws instead of returning a reason: if it returned a
- * reason, every enclosing union would try its other branches, which takes exponential time.
+ * Checks a value in a default, together with the values inside it. At the limits, the function throws instead of
+ * returning a reason: if it returned a reason, every enclosing union would try its other branches, which takes
+ * exponential time.
  */
 function check(type: AvroType, json: unknown, budget: DefaultBudget, depth: number): string | undefined {
   if (depth > MAX_DEPTH) throw new SchemaError(`a default is nested deeper than ${MAX_DEPTH} values`)
@@ -60,7 +61,7 @@ function check(type: AvroType, json: unknown, budget: DefaultBudget, depth: numb
     case 'fixed':
       return isByteText(json) && json.length === type.size ? undefined : `expected a string of ${type.size} bytes`
     case 'enum':
-      return type.symbols.includes(json as string) ? undefined : 'expected one of its symbols'
+      return type.symbols.includes(json as string) ? undefined : 'expected a symbol of the enum'
     case 'array':
       return Array.isArray(json) ? firstReason(json.map((item) => inside(type.items, item))) : 'expected an array'
     case 'map':

@@ -56,8 +56,8 @@ function generateEncoder(type: AvroType): RawEncode {
 }
 
 /**
- * Emits statements that write to `b` at `p`. Paths are the source text of JavaScript string expressions. These are
- * evaluated only on failure.
+ * Returns functions that emit statements. The statements write to `b` at `p`. Paths are the source text of JavaScript
+ * string expressions. These expressions are evaluated only on failure.
  */
 function encoderGenerator(out: SourceBuilder) {
   const { line, fresh } = out
@@ -259,8 +259,8 @@ function varint(index: number): string {
 }
 
 /**
- * Returns the maximum number of bytes of a type; undefined for a type without a bound. The code that writes a bounded
- * type does not reserve room itself.
+ * Returns the maximum number of bytes of a type's values; undefined for a type without a bound. The code that writes a
+ * value of a bounded type does not reserve room itself.
  */
 function boundedBytes(type: AvroType): number | undefined {
   switch (type.kind) {

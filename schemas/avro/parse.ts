@@ -59,7 +59,7 @@ export function parseSchemaText(text: string): AvroType {
   try {
     json = parseJson(text)
   } catch (error) {
-    throw new SchemaError(`not JSON: ${(error as Error).message}`)
+    throw new SchemaError(`the schema is not JSON: ${(error as Error).message}`)
   }
   return parseSchema(json as AvroSchema)
 }
@@ -79,7 +79,7 @@ function parseAfresh(schema: AvroSchema): AvroType {
   return type
 
   function parse(from: unknown, namespace: string, what: string): AvroType {
-    if (++depth > MAX_DEPTH) throw new SchemaError(`nested deeper than ${MAX_DEPTH} types`)
+    if (++depth > MAX_DEPTH) throw new SchemaError(`the schema is nested deeper than ${MAX_DEPTH} types`)
     const result = typeOf(from, namespace, what)
     depth--
     return result
@@ -203,7 +203,7 @@ function parseAfresh(schema: AvroSchema): AvroType {
 function checkJsonDepth(schema: unknown): void {
   let level = [schema]
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > MAX_JSON_DEPTH) throw new SchemaError(`nested deeper than ${MAX_JSON_DEPTH} levels of JSON`)
+    if (depth > MAX_JSON_DEPTH) throw new SchemaError(`the schema is nested deeper than ${MAX_JSON_DEPTH} levels of JSON`)
     level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
   }
 }

@@ -29,7 +29,7 @@ const NOT_SAFE = 'a long is outside ±(2^53-1); declare it with logicalType int6
 const TWO_TO_32 = 2 ** 32
 /**
  * Maximum number of items that take no bytes. Each of these items costs the reader memory and the sender nothing, so
- * the number must be limited. No legitimate schema needs this many.
+ * the number must be limited. No legitimate value has this many.
  */
 const MAX_EMPTY_ITEMS = 65_536
 /** Maximum number of bytes for which a loop is faster than the native string functions (about 50 ns per call). */

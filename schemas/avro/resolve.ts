@@ -13,8 +13,8 @@ import {
 } from './types.ts'
 
 /**
- * Thrown when data of the writer's schema cannot be read with the reader's schema. The message names the place in the
- * schema and the reason.
+ * Thrown when data of the writer's schema cannot be read with the reader's schema. The message contains the reason and,
+ * unless the schemas differ at the root, the path.
  */
 export class IncompatibleSchemaError extends Error {
   override readonly name = 'IncompatibleSchemaError'
@@ -35,7 +35,10 @@ export type Plan =
   | { readonly op: 'wrap'; readonly name: string; readonly plan: Plan }
   | IncompatiblePlan
 
-/** A plan that fails only when the data uses this branch of a union. */
+/**
+ * The result for types that cannot be resolved. As the plan for a branch of a union, it fails only when the data uses
+ * the branch. In any other place, the schemas are incompatible.
+ */
 export interface IncompatiblePlan {
   readonly op: 'incompatible'
   /** The path of the reader's type that cannot be read; relative to the union if the plan is for a branch. */

@@ -3,8 +3,8 @@ import { extended, MAX_DEPTH, type SourceBuilder } from './source.ts'
 import { type AvroType, minimumBytes } from './types.ts'
 
 /**
- * Emits statements that skip a value that the reader does not need. The value's content is checked only as far as
- * needed to find its end.
+ * Returns a function that emits statements to skip a value that the reader does not need. The value's content is
+ * checked only as far as needed to find its end.
  */
 export function skipGenerator(
   { line, fresh, functionFor }: SourceBuilder,
@@ -52,7 +52,7 @@ export function skipGenerator(
           skip(each, path)
           line('break }')
         })
-        line(`default: throw misfit(${path}, 'branch ' + ${branch} + ' of a union of ${type.branches.length}') }`)
+        line(`default: throw misfit(${path}, 'the union has no branch with index ' + ${branch} + ' (size: ${type.branches.length})') }`)
         return
       }
       case 'record': {

@@ -1,4 +1,4 @@
-/** The schema is invalid. The message names the place and the reason. */
+/** Thrown for an invalid schema. The message gives the reason and, where possible, the place. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError'
 }

@@ -8,7 +8,7 @@ import type { FraudFeedback, FraudRequest } from './types.ts'
 /** The ids of the entities of a transaction; null for an entity that the request does not name. */
 export type EntityIds = Readonly<Record<EntityKind, string | null>>
 
-/** The part of a transaction that the profile of one of its entities records. */
+/** The part of a transaction that the profile of one entity records. */
 export interface EntityEvent {
   readonly kind: EntityKind
   readonly entityId: string
@@ -87,8 +87,9 @@ export function eventsOf(request: CountedRequest): EntityEvent[] {
 }
 
 /**
- * Returns whether coordinates are valid. The API rejects invalid coordinates, but an event might contain them anyway,
- * and a profile must not contain them.
+ * Returns whether a coordinate is given and valid. The API rejects invalid coordinates, but an event might contain them
+ * anyway, and a profile must not contain them.
+ * @param most the maximum of the coordinate's absolute value, in degrees
  */
 function isOnEarth(degrees: number | null, most: number): degrees is number {
   return degrees !== null && Math.abs(degrees) <= most

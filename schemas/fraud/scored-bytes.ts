@@ -20,7 +20,7 @@ const NO_SCHEMA_ID = 0
 const codec = schema.open(NO_SCHEMA_ID, { get: () => undefined })
 const writer = byteWriter()
 
-/** Encodes a scored transaction for stores outside of Kafka: the version in two bytes, followed by Avro. */
+/** Encodes a scored transaction for Redis: the version in two bytes, followed by Avro without a header. */
 export function scoredBytes(scored: TxnScored): Buffer {
   writer.length = 0
   codec.encode(scored, writer)

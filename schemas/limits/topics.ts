@@ -64,7 +64,8 @@ export const limitViolations: Topic<string, LimitViolation> = {
 }
 
 /**
- * Numbers of requests that an API instance decided in each second; key: the API instance. Replays read the last hour.
+ * Counts of the requests on which an API instance decided in each second; key: the API instance. Replays read the last
+ * hour.
  */
 export const limitTraffic: Topic<string, LimitTraffic> = {
   name: 'limit-traffic',

@@ -22,7 +22,7 @@ export interface PairAnswer {
   /**
    * After `unmatch`: the time at which the match ended. After `block` and `unblock`: the time at which a block between
    * the two users last began or ended, or one of them was deleted; 0 if none of this has happened. This time increases
-   * with each block and each lifted block, so that notes about them can be put in order. Epoch ms. Answers of earlier
+   * with each block and each lifted block, so that notes about blocks can be put in order. Epoch ms. Answers of earlier
    * versions lack this field.
    */
   readonly changed_at?: number

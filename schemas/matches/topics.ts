@@ -24,8 +24,8 @@ import type {
 } from './types.ts'
 
 /**
- * Retention of event topics in days, long enough to process a week again after an error. The bare ids of deleted users
- * remain in event topics for this long.
+ * Retention of event topics in days, long enough to reprocess a week of events after an error. The bare ids of deleted
+ * users remain in event topics for this long.
  */
 const EVENTS_KEPT_DAYS = 7
 export const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
@@ -164,7 +164,7 @@ export const matchPairCommands: Topic<string, Command<PairCommand>> = commandTop
   config: commandsKept,
 })
 
-/** Results of commands about pairs; key: the ordered pair. */
+/** Results of commands about pairs. Pairs have no view, so each record with the key of a pair is a tombstone. */
 export const matchPairDecisions: Topic<string, Decision<PairRow>> = decisionTopic('match-pair-decisions', {
   value: avro('matches/PairRow'),
   ...BY_PAIR,

@@ -155,7 +155,7 @@ function skipOptional(body: Buffer, at: number, field: string, skip: Skip): numb
   const branch = checked(readInt(body, at, body.length), field)
   if (branch === 0) return cursor.at
   if (branch === 1) return skip(body, cursor.at, field)
-  throw malformed(field, `branch ${branch} of a union of 2`)
+  throw malformed(field, `the union has no branch with index ${branch} (size: 2)`)
 }
 
 /**

@@ -57,7 +57,7 @@ export async function bucketShelf({ client, bucket, prefix, renewAfterMs, timeou
     const file = blob.kind === 'file' ? createReadStream(blob.path) : undefined
     const ContentLength = blob.kind === 'memory' ? blob.bytes.byteLength : blob.length
     const Body = blob.kind === 'memory' ? blob.bytes : file
-    const command = new s3.PutObjectCommand({ ...at(hash), Body, ContentLength, ContentType: 'application/zstd' })
+    const command = new s3.PutObjectCommand({ ...at(hash), Body, ContentLength, ContentType: 'application/octet-stream' })
     try {
       await asking(client.send(command, { requestTimeout: timeoutMs + ContentLength / SLOWEST_UPLOAD_BYTES_PER_MS }))
     } finally {

@@ -49,7 +49,7 @@ export function splitBackend({ main, apart, apartOf, isNew }: SplitOptions): Sta
       // One attempt to rewrite `main` is enough: the rows have been deleted, so compactions eventually remove them from
       // the files anyway.
       mustScrubMain = false
-      return await main.scrub()
+      return (await main.scrub()) || isRewritten
     },
     stats() {
       const [one, other] = [main.stats(), apart.stats()]

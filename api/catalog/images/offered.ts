@@ -36,13 +36,10 @@ const OfferedImage = z
   .openapi('OfferedImage')
 
 /** Schema of the field `images` in a product that a seller sends. */
-export const offeredImageList = z
-  .array(OfferedImage)
-  .max(MOST_IMAGES)
-  .openapi({
-    description:
-      'The images, in display order unless they have positions. If a replacement has neither this field nor files, the product keeps its images.',
-  })
+export const offeredImageList = z.array(OfferedImage).max(MOST_IMAGES).openapi({
+  description:
+    'The images, in display order unless they have positions. If a replacement has neither this field nor files, the product keeps its images.',
+})
 
 export type OfferedImageList = z.output<typeof offeredImageList>
 

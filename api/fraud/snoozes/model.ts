@@ -20,8 +20,7 @@ export const NewSnoozeBody = z
   .strictObject({
     entity_type: entityType,
     entity_value: z.string().trim().min(1, 'must not be empty').max(MAX_VALUE).openapi({
-      description:
-        'The value, as it appears in scoring requests. For EMAIL, the `email_hash` that a transaction shows is also accepted.',
+      description: 'The value, as it appears in scoring requests. For EMAIL, the `email_hash` that a transaction shows is also accepted.',
       example: 'u1',
     }),
     hours: z.int().min(1).max(MAX_HOURS).openapi({ description: 'Length of the snooze in hours, at most 720.', example: 24 }),

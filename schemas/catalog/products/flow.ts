@@ -8,7 +8,7 @@ export type ProductAnswer =
   | { readonly outcome: 'done'; readonly product: StoredProduct }
   /** Only for `create`: this product_id already belongs to a product, which may be deleted. */
   | { readonly outcome: 'taken' }
-  /** The product neither has these skus nor a usable claim for them. */
+  /** The product has neither these skus nor a usable claim for them. */
   | { readonly outcome: 'unclaimed'; readonly skus: readonly string[] }
   /** The product does not exist, is deleted, or belongs to another seller and is not public. */
   | { readonly outcome: 'not_found' }
@@ -22,15 +22,15 @@ export type ProductAnswer =
   | { readonly outcome: 'period_overlaps'; readonly starts_at: number; readonly ends_at: number }
   /** The variant has no limited-time price that begins at this time. */
   | { readonly outcome: 'no_such_period' }
-  /** The product has too many periods. */
+  /** The product already has `MOST_PERIODS` periods. */
   | { readonly outcome: 'too_many_periods' }
-  /** The limited-time price has already ended, or would end before it begins. */
+  /** The limited-time price has already ended, or does not end after it begins. */
   | { readonly outcome: 'period_over' }
   | { readonly outcome: 'too_many_variants' }
   /** The product would exceed MOST_PRODUCT_BYTES. */
   | { readonly outcome: 'too_large' }
 
-/** The inclusive bounds of an allowed price, in cents. */
+/** A price is outside the allowed range. The bounds are inclusive and in cents. */
 export interface PriceOutOfRange {
   readonly outcome: 'price_out_of_range'
   readonly variant_id: number

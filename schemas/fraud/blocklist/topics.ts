@@ -6,8 +6,8 @@ import type { Topic } from '../../topic.ts'
 import type { FraudBlocklistCommand, FraudBlocklistEntry } from '../types.ts'
 
 /**
- * Partition counts of topics with blocklist entries. Entries are independent of each other, so several partitions can
- * change many entries at once.
+ * Partition counts of topics with blocklist entries. Entries are independent of each other, so several tasks can change
+ * many entries in parallel.
  */
 const BY_ENTRY = { partitions: 2, productionPartitions: 8 }
 

@@ -1,8 +1,8 @@
 /**
  * Ids of cases: 41 bits of time in ms since 2020, 10 bits of the partition that created the id, and 12 bits that number
  * the ids of one millisecond. Ids are unique, sort in the order of creation within a partition, and contain the
- * partition of the view that stores the case. They may exceed 2^53, so records, the program and the API contain them as
- * decimal strings.
+ * partition of the view that stores the case. They may exceed 2^53, so they are decimal strings in records, in the
+ * program and in the API.
  */
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const PARTITION_BITS = 10n
@@ -15,7 +15,7 @@ const MAX_ID = (1n << 63n) - 1n
  * Returns a new id, greater than the last id of the partition, even if the clock goes back.
  * @param last the newest id of this partition; undefined if there is none
  * @param now epoch ms
- * @throws RangeError for a partition that does not fit
+ * @throws RangeError if the number of the partition has more than 10 bits
  */
 export function nextCaseId(last: string | undefined, now: number, partition: number): string {
   if (partition >= MAX_PARTITIONS) throw new RangeError(`cases can have at most ${MAX_PARTITIONS} partitions`)
@@ -34,8 +34,8 @@ export function partitionOfCase(text: string): number | undefined {
 }
 
 /**
- * Compares two ids by age, newest first. The decimal digits are compared, because a late page sorts hundreds of
- * thousands of ids, and bigints for all of them would block the process for more than a second.
+ * Compares two ids by age, newest first. The decimal digits are compared, because a page near the end of a long list
+ * sorts hundreds of thousands of ids, and bigints for all of them would block the process for more than a second.
  */
 export function newestFirst(a: string, b: string): number {
   if (a.length !== b.length) return b.length - a.length

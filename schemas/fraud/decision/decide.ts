@@ -72,9 +72,8 @@ function modelsDecide({ thresholds }: Policy, score: number): Decision {
 }
 
 /**
- * Combines the rules' action with the models' decision. If the models decide REVIEW, an APPROVE rule cancels it. If
- * they decide BLOCK, the rule only weakens it to REVIEW, so that no rule can hide a payment that is almost certainly
- * fraudulent.
+ * Combines the rules' action with the models' decision. An APPROVE rule cancels the models' REVIEW, but only weakens
+ * their BLOCK to REVIEW, so that no rule can hide a payment that is almost certainly fraudulent.
  */
 function rulesDecide(action: RuleAction | undefined, byModels: Decision): Decision {
   switch (action) {

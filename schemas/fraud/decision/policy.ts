@@ -38,8 +38,8 @@ export interface Policy {
   readonly thresholds: { readonly review: number; readonly block: number }
   /**
    * Thresholds at which each model can raise the score by itself. They are needed because a single model that is
-   * certain has too little effect on the weighted sum: payment_fraud alone adds at most 600, and account_takeover at
-   * most 250.
+   * certain has too little effect on the weighted sum: with the default weights, payment_fraud alone adds at most 600,
+   * and account_takeover at most 250.
    */
   readonly alone: Readonly<Record<ModelName, AloneThresholds>>
   /** Minimum scores when the winning rule has one of these actions. */

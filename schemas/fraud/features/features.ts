@@ -18,7 +18,7 @@ export interface Enrichment {
   readonly profile: FraudProfile | undefined
   /** Transactions that were scored and may be missing from the profile. The current transaction may be among them. */
   readonly inFlight: readonly FraudEvent[]
-  /** Numbers and sums of transactions per second or minute, for entities that have too many transactions in flight. */
+  /** Counts and sums per second or minute, for entities that have too many transactions in flight to list them all. */
   readonly inFlightSeconds: readonly CountedSecond[]
 }
 

@@ -61,7 +61,10 @@ export function inputField(name: string): InputField | undefined {
   return byName.get(name)
 }
 
-/** Writes all inputs of a transaction into a row. */
+/**
+ * Writes all inputs of a transaction into a row.
+ * @param from the position in `rows` at which the row begins
+ */
 export function writeInputs(input: ModelInput, rows: Float32Array, from: number): void {
   for (let slot = 0; slot < INPUT_FIELDS.length; slot++) rows[from + slot] = INPUT_FIELDS[slot].read(input)
 }

@@ -78,7 +78,7 @@ function* checksOf(manifest: ModelManifest): Generator<[isRight: boolean, fault:
   yield [MODELS.includes(name), `name must be one of ${MODELS.join(', ')}.`]
   yield [matches(MODEL_VERSION, version), 'version must be 1 to 50 letters, digits, dots, dashes or underscores.']
   yield [matches(FILE, file), 'file must be the name of an .onnx file in the same folder.']
-  yield [matches(SHA256, sha256), 'sha256 must be 64 hexadecimal digits.']
+  yield [matches(SHA256, sha256), 'sha256 must be 64 lower-case hexadecimal digits.']
   yield [typeof input === 'string' && typeof output === 'string', 'input and output must be names.']
   yield [Array.isArray(features) && features.length > 0, 'features must be a list of names.']
   const unknown = features.filter((feature) => inputField(feature) === undefined)
@@ -95,7 +95,7 @@ function* checksOf(manifest: ModelManifest): Generator<[isRight: boolean, fault:
   yield [typeof trained_on === 'string', 'trained_on must be a string.']
   yield [typeof alone === 'object' && alone !== null, 'alone must be an object.']
   const thresholds = [alone.medium, alone.high, alone.critical].filter((threshold) => threshold !== undefined)
-  yield [thresholds.every(Number.isFinite), 'alone must have numbers.']
+  yield [thresholds.every(Number.isFinite), 'alone must contain only numbers.']
   const ascend = thresholds.every((threshold, index) => threshold >= (thresholds[index - 1] ?? 0) && threshold <= 1)
   yield [ascend, 'alone must be in ascending order, from 0 to 1.']
 }

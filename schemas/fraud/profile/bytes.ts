@@ -17,7 +17,7 @@ const NO_SCHEMA_ID = 0
 const codec = avro('fraud/FraudProfile').open(NO_SCHEMA_ID, { get: () => undefined })
 const writer = byteWriter()
 
-/** Encodes a profile for stores outside of Kafka: a version byte and Avro. */
+/** Encodes a profile for Redis: a version byte, followed by Avro. */
 export function profileBytes(profile: FraudProfile): Buffer {
   writer.length = 0
   codec.encode(profile, writer)

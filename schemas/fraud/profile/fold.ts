@@ -33,7 +33,9 @@ export const NEW_PROFILE: FraudProfile = {
   included: NONE,
 }
 
-/** The number of transactions in one second or minute, and the sum of their amounts. Nothing else is known of them. */
+/**
+ * The number of transactions in one second or minute, and the sum of their amounts. Nothing else is known about them.
+ */
 export interface CountedSecond {
   /** Beginning of the second or minute, epoch ms. */
   readonly at: number
@@ -103,7 +105,7 @@ export function foldSeconds(profile: FraudProfile, shape: ProfileShape, seconds:
   return next
 }
 
-/** Returns the transactions that the profile does not contain yet, in order. */
+/** Returns the transactions that the profile does not contain individually, each once and in order. */
 export function newEvents({ events: rows }: FraudProfile, events: readonly FraudEvent[]): readonly FraudEvent[] {
   if (events.length === 1) return hasEvent(rows, events[0]) ? NO_EVENTS : events
   const added = events.filter((event) => !hasEvent(rows, event))
@@ -112,8 +114,9 @@ export function newEvents({ events: rows }: FraudProfile, events: readonly Fraud
 }
 
 /**
- * Adds several equal amounts to the sum, the mean and the squared deviations. The formula for one amount is from
- * Welford, Technometrics 4 (1962), 419; for several amounts at once, from Chan, Golub and LeVeque (1979).
+ * Adds `count` equal amounts, whose sum is `units`, to the count, the sum, the mean and the squared deviations. The
+ * formula for one amount is from Welford, Technometrics 4 (1962), 419; for several amounts at once, from Chan, Golub
+ * and LeVeque (1979).
  */
 export function countAmounts(profile: Amounts, count: number, units: number): void {
   const before = profile.txn_count

@@ -29,7 +29,7 @@ import { type EntityVerdict, foldVerdict } from './verdicts.ts'
 /** Transactions in rows (rows.ts). */
 export interface EventRows {
   readonly bytes: Buffer
-  /** Returns the user id of the transaction in a row. */
+  /** Returns the user id of the transaction whose row begins at a position in `bytes`. */
   userOf(row: number): string
 }
 
@@ -47,6 +47,7 @@ let scratch = Buffer.alloc(8_192)
 /**
  * Adds transactions to a profile, exactly as `foldEvents` adds them to a decoded profile. The profile gets new bytes;
  * its earlier bytes do not change.
+ * @param kind index of the entity's kind in ENTITY_KINDS
  * @param counted positions of the transactions in the bytes of `rows`
  * @param included positions of the transactions that the profile is to list as included
  */
@@ -73,8 +74,13 @@ export function foldPackedVerdict(packed: PackedProfile, kind: EntityKind, verdi
 }
 
 /**
+<<<<<<< HEAD
  * Replaces the profile's list of included transactions.
  * @param included the positions, in `rows`, of the transactions that the profile is to list
+=======
+ * Replaces the list of included transactions.
+ * @param included positions of the transactions in `rows` that the profile is to list instead
+>>>>>>> words10
  */
 export function setIncluded(packed: PackedProfile, rows: Buffer, included: readonly number[]): void {
   const { includedAt } = parseProfile(packed)
@@ -117,7 +123,7 @@ function writeIncluded(rows: Buffer, included: readonly number[]): void {
   for (const at of included) appendBytes(out, rows, at, at + EVENT_BYTES)
 }
 
-/** Returns the transactions that the profile does not contain yet, in order. */
+/** Returns the positions of the transactions that the profile does not contain individually, each once and in order. */
 function newRows(old: Buffer, from: number, to: number, rows: Buffer, counted: readonly number[]): readonly number[] {
   if (counted.length === 1 && (from === to || readUint48(old, to - EVENT_BYTES) < timeAt(rows, counted[0]))) return counted
   const newest = to > from ? readUint48(old, to - EVENT_BYTES) : -1
@@ -130,7 +136,7 @@ function newRows(old: Buffer, from: number, to: number, rows: Buffer, counted: r
 
 /**
  * Adds transactions to a profile.
- * @param added sorted transactions, none of which the profile contains
+ * @param added positions of the transactions in order, without transactions that the profile contains individually
  */
 function fold(packed: PackedProfile, parts: ProfileParts, shape: ProfileShape, rows: EventRows, added: readonly number[]): void {
   const { bytes } = rows

@@ -152,7 +152,7 @@ export function parseProfile({ bytes, start, end }: PackedProfile): ProfileParts
       advance(long(bytes, end), end)
       long(bytes, end)
     }
-    if (count < 0) throw malformed('a list in blocks of a declared size')
+    if (count < 0) throw malformed('a list declares the sizes of its blocks, which is not supported')
   }
   parts.tierAt = cursor.at
   long(bytes, end)

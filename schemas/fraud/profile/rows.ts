@@ -28,7 +28,7 @@ const HAS_PLACE = 1 << 5
 const IS_REPEATED = 1 << 6
 
 /**
- * Writes a row without the kinds of its entities.
+ * Writes a row. The kinds of the entities whose profiles change are left empty; `writeKinds` sets them.
  * @param isRepeated true if the transaction was counted before
  */
 export function writeRow(rows: Buffer, at: number, facts: CountedFacts, isRepeated: boolean): void {

@@ -31,7 +31,7 @@ interface SeenEntities {
  * mean and deviation. The fold remembers transactions and entities that leave the profile while others are added.
  * Without this memory, a profile that has reached its limits would count these transactions again, and would treat
  * these entities as new.
- * @param start the profile without these transactions
+ * @param start the profile to which the transactions are added
  */
 export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFold {
   const seen = new Map<EntityKind, SeenEntities>()

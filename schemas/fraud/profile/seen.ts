@@ -38,7 +38,9 @@ export function withSightings(rows: Buffer, sightings: readonly Sighting[], limi
 }
 
 /**
- * Adds sightings to the rows before `end`, in place. There must be room for all of them.
+ * Adds sightings to the rows before `end`, and then removes rows that are too old or too many, in place. There must be
+ * room for all sightings.
+ * @param newest time of the profile's latest transaction, from which ages are counted
  * @returns the new end of the rows
  */
 export function addSightings(rows: Buffer, end: number, sightings: readonly Sighting[], limit: SeenLimit, newest: number): number {
@@ -50,6 +52,7 @@ export function addSightings(rows: Buffer, end: number, sightings: readonly Sigh
 
 /**
  * Adds a sighting to the rows before `end`, in place.
+ * @param index positions of the rows by hash; if it is undefined, the rows are searched
  * @returns the new end of the rows
  */
 export function addSighting(rows: Buffer, end: number, hash: number, at: number, index?: Map<number, number>): number {
@@ -118,8 +121,8 @@ function lastOf(rows: Buffer, row: number): number {
 }
 
 /**
- * Removes rows up to a time. If there are still too many rows, also removes the rows that were seen longest ago.
- * Modifies the rows in place and returns their new end.
+ * Removes the rows of entities that were last seen at `horizon` or earlier. If there are still too many rows, also
+ * removes those of the entities that were seen longest ago. Modifies the rows in place and returns their new end.
  */
 function withoutOld(rows: Buffer, end: number, horizon: number, most: number): number {
   const excess = end / SEEN_BYTES - most
@@ -156,7 +159,8 @@ function secondOldest(rows: Buffer, end: number): number {
 }
 
 /**
- * Several rows may have been last seen at the same time. Removes the rows with the highest hashes until the rest fits.
+ * Removes rows of entities that were last seen at the time `at`, until no more than `most` rows are left. Of several
+ * such rows, those with the highest hashes are removed.
  */
 function withoutTies(rows: Buffer, end: number, at: number, most: number): number {
   const hashes: number[] = []

@@ -73,8 +73,8 @@ function startIn({ spanMinutes }: SumLevel, time: number): number {
 }
 
 /**
- * Adds values to an existing bucket in place, or returns rows with an additional bucket. Most additions concern the
- * newest buckets.
+ * Adds values to an existing bucket in place, or returns rows with an additional bucket. The search begins at the end,
+ * because most additions concern the newest buckets.
  * @param start minutes since 1970; `span` is also in minutes
  */
 function plus(rows: Buffer, start: number, span: number, count: number, frauds: number, units: number): Buffer {
@@ -101,8 +101,9 @@ function plus(rows: Buffer, start: number, span: number, count: number, frauds: 
 }
 
 /**
- * Adds up the buckets that overlap (from, to]. The first bucket may begin before the window, and the last one may end
- * after it, so the sum may include transactions outside of the window. It never lacks a transaction of the window.
+ * Adds the buckets that overlap (from, to] to `into`. The first bucket may begin before the window, and the last one
+ * may end after it, so the sum may include transactions outside of the window. It never lacks a transaction of the
+ * window.
  */
 export function sumWithin(rows: Buffer, from: number, to: number, into: WindowSum): void {
   for (let at = 0; at < rows.length; at += SUM_BYTES) {

@@ -8,9 +8,9 @@ const ONE_STEP_DOWN: Readonly<Record<FraudRiskTier, FraudRiskTier>> = { HIGH: 'E
 export type EntityVerdict = Omit<FraudEntityVerdict, 'entity'>
 
 /**
- * Applies a verdict to one of the entities of its transaction. A confirmed fraud raises users and devices to HIGH, and
- * a false positive lowers them by one step. A correction reverts the counts of the earlier verdict. In windows, a fraud
- * is counted at the time of its verdict, because a fraud often becomes known only weeks after its transaction.
+ * Applies a verdict to one of the entities of its transaction. A confirmed fraud raises the tier of a user or device to
+ * HIGH, and a false positive lowers it by one step. A correction reverts the counts of the earlier verdict. In windows,
+ * a fraud is counted at the time of its verdict, because a fraud often becomes known only weeks after its transaction.
  */
 export function foldVerdict(profile: FraudProfile, kind: EntityKind, { verdict, previous, at, previous_at }: EntityVerdict): FraudProfile {
   if (verdict === previous) return profile

@@ -23,7 +23,10 @@ export interface RuleInput {
   readonly at: number
 }
 
-/** The result of the rules for one transaction. Its lists of rules are in order of precedence. */
+/**
+ * The result of the rules for one transaction. Its lists of rules are in order of precedence; in `snoozed`, live rules
+ * come before shadow rules.
+ */
 export interface RuleOutcome {
   /** The first live rule that matched. Only this rule affects the decision. */
   readonly winner: Rule | undefined

@@ -19,7 +19,7 @@ export interface Fault {
   readonly message: string
   /** Line of the fault, from 1. */
   readonly line: number
-  /** Column of the fault, from 1, in characters (code points), as editors count columns. */
+  /** Column of the fault, from 1, in code points. */
   readonly column: number
   /** UTF-16 offset of the start of the faulty part, for highlighting in a text field. */
   readonly start: number

@@ -112,7 +112,7 @@ const ENTRIES = {
   'geo.impossible_travel': [
     'boolean',
     'features.geo_impossible_travel',
-    'whether the distance exceeds 100 km and is too far to travel at 900 km/h',
+    'whether the distance exceeds 100 km and is too far to travel at 900 km/h in the time passed',
   ],
   'geo.travel_severity': [
     'number',
@@ -161,11 +161,11 @@ export const REFUSED_FIELDS: ReadonlyMap<string, string> = new Map([
     'rules cannot read model scores, because models run at the same time',
   ]),
   ['txn.risk_score', 'rules cannot read the risk score, because it results from them'],
-  ['payer.email', 'e-mail addresses are only kept as hashes: use payer.email_hash'],
-  ['payer.phone', 'phone numbers are only kept as hashes: use payer.phone_hash'],
-  ['device.user_ids', 'profiles keep the number of users: use device.distinct_users_24h'],
-  ['user.last_txn_geo', 'places of earlier transactions are not logged: use geo.distance_from_last_txn_km'],
-  ['ip.user_ids_24h', 'profiles keep the number of users: use ip.distinct_users_24h'],
+  ['payer.email', 'e-mail addresses are kept only as hashes; use payer.email_hash'],
+  ['payer.phone', 'phone numbers are kept only as hashes; use payer.phone_hash'],
+  ['device.user_ids', 'rules can read only the number of users; use device.distinct_users_24h'],
+  ['user.last_txn_geo', 'places of earlier transactions are not logged; use geo.distance_from_last_txn_km'],
+  ['ip.user_ids_24h', 'rules can read only the number of users; use ip.distinct_users_24h'],
 ])
 
 /** All fields in the order of their slots. */
@@ -190,7 +190,7 @@ const byName: ReadonlyMap<string, Field> = new Map([...ownNames, ...profileNames
 /** Every name that a condition may use. Aliases are last, so that suggestions prefer a field's own name. */
 export const FIELD_NAMES: readonly string[] = [...byName.keys()]
 
-/** Returns the field of a name or alias. */
+/** Returns the field with this name or alias; undefined if there is none. */
 export function fieldOf(name: string): Field | undefined {
   return byName.get(name)
 }

@@ -46,10 +46,7 @@ export function planOf(conditions: readonly Node[]): RulePlan {
   const lows = Float64Array.from(all, ({ low }) => low)
   const highs = Float64Array.from(all, ({ high }) => high)
   const row = new Float64Array(slots.length)
-  /**
-   * For each column, whether its number has been computed. Columns with closures are computed when a condition needs
-   * them.
-   */
+  /** For each column, whether its number has been computed. A column is computed when a condition first needs it. */
   const known = new Uint8Array(slots.length)
   let [facts, lists]: [Facts, Lists] = [[], new Map()]
 

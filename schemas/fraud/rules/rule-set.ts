@@ -38,7 +38,7 @@ export interface RuleSet {
 /**
  * Compiles the enabled rules of a set. A rule that does not compile is listed as broken, because one invalid rule must
  * not stop the others. Conditions that are also in the previous set are taken from it, because parsing and checking
- * hundreds would delay the payments that are being scored.
+ * hundreds of conditions would delay the payments that are being scored.
  */
 export function compileRuleSet(version: number, given: readonly Rule[], previous?: RuleSet): RuleSet {
   const known = new Map(previous?.rules.map(({ rule, condition }) => [rule.condition, condition]))

@@ -32,7 +32,7 @@ const SEEDS: readonly Seed[] = [
     'REVIEW',
     'merchant.fraud_rate_30d > 0.05 AND merchant.txn_count_30d >= 50',
   ],
-  ['seed-impossible-travel', 'Farther from the previous payment than a plane flies', 'REVIEW', 'geo.impossible_travel'],
+  ['seed-impossible-travel', 'Too far from the previous payment for the time between the two payments', 'REVIEW', 'geo.impossible_travel'],
   [
     'seed-zscore-3',
     "The amount is more than 3 standard deviations above the user's mean",
@@ -48,13 +48,13 @@ const SEEDS: readonly Seed[] = [
   ['seed-user-velocity', 'More than 10 payments of a user within an hour', 'REVIEW', 'velocity.user.txn_count_1h > 10'],
   [
     'seed-user-spending',
-    "A day's spending that is high for anybody and 10 times the user's mean",
+    "A day's spending that is high for anybody and more than 10 times the user's mean payment",
     'REVIEW',
     'velocity.user.txn_sum_24h + txn.amount_usd > 5000 AND velocity.user.txn_sum_24h + txn.amount_usd > 10 * user.avg_txn_amount AND velocity.user.txn_count_24h >= 3',
   ],
   [
     'seed-new-account-high',
-    'A high amount from an account of less than a week',
+    'A high amount from an account that is less than a week old',
     'REVIEW',
     'payer.account_age_days < 7 AND txn.amount_usd > 500',
   ],

@@ -36,7 +36,7 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ['|', 'write OR'],
   ['!', 'write NOT, or != for "not equal"'],
   ['~', 'there are no regular expressions: use contains, startsWith or endsWith'],
-  ['.', 'a number begins with a digit, a name with a letter'],
+  ['.', 'a number begins with a digit, and a name with a letter or underscore'],
   ['{', 'write ( and )'],
   ['[', 'write ( and )'],
   [';', 'a rule has one condition'],
@@ -143,7 +143,7 @@ function escapeAt(text: string, at: number): { value: string; length: number } {
     '\\n',
     '\\r',
     '\\t',
-    '\\u and 4 digits',
+    '\\u and 4 hexadecimal digits',
   ])
 }
 

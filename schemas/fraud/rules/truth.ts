@@ -54,7 +54,7 @@ function negatedIf(negated: boolean, operand: TruthOf): TruthOf {
   }
 }
 
-/** Returns false if any operand is false; otherwise missing if any operand is missing. */
+/** Compiles AND. The result is false if any operand is false, and otherwise missing if any operand is missing. */
 function all(operands: readonly TruthOf[]): TruthOf {
   return function and(facts, lists) {
     let result: Truth = true
@@ -67,7 +67,7 @@ function all(operands: readonly TruthOf[]): TruthOf {
   }
 }
 
-/** Returns true if any operand is true; otherwise missing if any operand is missing. */
+/** Compiles OR. The result is true if any operand is true, and otherwise missing if any operand is missing. */
 function any(operands: readonly TruthOf[]): TruthOf {
   return function or(facts, lists) {
     let result: Truth = false
@@ -104,7 +104,11 @@ function comparison({ operator, left, right }: NodeOf<'comparison'>): TruthOf {
 }
 
 /**
+<<<<<<< HEAD
  * Compiles the comparison of two operands of the same kind for equality. The result is undefined if an operand is
+=======
+ * Compiles the comparison of two operands of the same kind for equality. The result is missing if an operand is
+>>>>>>> words10
  * missing.
  */
 function equal(left: Node, right: Node): TruthOf {
@@ -132,7 +136,7 @@ function equal(left: Node, right: Node): TruthOf {
   }
 }
 
-/** Compares a field with a constant in a single closure, because most conditions have this form. */
+/** Compiles the comparison of a field with a constant into a single closure, because most conditions have this form. */
 function fieldCompares(operator: ComparisonOperator, slot: number, constant: number): TruthOf {
   const holds = COMPARE[operator]
   switch (operator) {
@@ -182,7 +186,7 @@ const COMPARE: Readonly<Record<ComparisonOperator, (left: number, right: number)
   '>=': (left, right) => left >= right,
 }
 
-/** Returns the three-valued result of `low <= operand AND operand <= high`. */
+/** Compiles BETWEEN. The result is the three-valued result of `low <= operand AND operand <= high`. */
 function between({ operand, low, high }: NodeOf<'between'>): TruthOf {
   const [read, readLow, readHigh] = [number(operand), number(low), number(high)]
   return function isBetween(facts) {
@@ -195,7 +199,7 @@ function between({ operand, low, high }: NodeOf<'between'>): TruthOf {
   }
 }
 
-/** Returns the three-valued result of `operand = item OR operand = item …`. */
+/** Compiles IN. The result is the three-valued result of `operand = item OR operand = item …`. */
 function isIn({ operand, items }: NodeOf<'in'>): TruthOf {
   const kind = kindOf(operand)
   if (kind === 'number') {
@@ -241,8 +245,8 @@ const STRING_PREDICATES: ReadonlyMap<string, (text: string, part: string) => boo
 ])
 
 /**
- * Returns whether a list contains a value. If the list does not exist, the result is missing. Deleting a list therefore
- * makes no rule match, not even a rule with NOT inList.
+ * Compiles a call of `inList`. If the value is missing or the list does not exist, the result is missing. Deleting a
+ * list therefore makes no rule match, not even a rule with NOT inList.
  */
 function inList(name: string, read: StringOf): TruthOf {
   return function isInList(facts, lists) {

@@ -47,6 +47,6 @@ function wrongTier(value: string): WrongForm | undefined {
 
 function wrongAddress(value: string): WrongForm | undefined {
   const canonical = canonicalIp(value)
-  if (canonical === undefined) return { expected: "an IP address, such as '192.0.2.1'; a network needs a list" }
+  if (canonical === undefined) return { expected: "an IP address, such as '192.0.2.1' (for a network, use a list of its addresses)" }
   return canonical === value ? undefined : { expected: 'the canonical form of the IP address', nearest: canonical }
 }

@@ -14,7 +14,7 @@ export const HALF_LIFE_MS = {
   neighbours: NEIGHBOURS_DAYS * DAY_MS,
 } as const
 
-/** Returns the factor by which the weight of an event decreases within `ms`. */
+/** Returns the factor by which the weight of an event is multiplied after `ms`. */
 export function decay(ms: number, halfLifeMs: number): number {
   return 2 ** (-ms / halfLifeMs)
 }

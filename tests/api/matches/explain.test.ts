@@ -60,11 +60,11 @@ function indexOf(members: readonly string[]) {
   }
 }
 
-async function explained(members: readonly string[]) {
+async function explained(members: readonly string[], place = `${HERE.lat} ${HERE.lon} ${START}`) {
   const state = {
     profile,
     self: undefined,
-    recent: parseRecent({ place: `${HERE.lat} ${HERE.lon} ${START}`, [severedField(BLOCKED, 'blocked')]: '1' }),
+    recent: parseRecent({ ...(place === '' ? {} : { place }), [severedField(BLOCKED, 'blocked')]: '1' }),
     seenPages: {},
     stack: undefined,
   }
@@ -76,6 +76,13 @@ async function explained(members: readonly string[]) {
   const answer = await handler({ query: { user: ANN } } as Parameters<typeof handler>[0])
   return JSON.parse(answer.body as string)
 }
+
+test('if the location of the explained user is not known, the error names this user instead of addressing the administrator', async () => {
+  await expect(explained([], '')).rejects.toMatchObject({
+    definition: matchesErrors.location_required,
+    message: `The location of user ${ANN} is not known.`,
+  })
+})
 
 test('a search is explained cell by cell, and every other user counts once, with the first reason for which the search excludes the user', async () => {
   const north = { lat: HERE.lat + 0.1, lon: HERE.lon }

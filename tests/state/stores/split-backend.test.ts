@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { erasableState } from '../../../pipelines/engine/index.ts'
 import { matchUsers } from '../../../pipelines/matches/users/topology.ts'
+import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import { withReplaceableState } from '../../../state/stores/replaceable-state.ts'
+import { splitBackend } from '../../../state/stores/split-backend.ts'
 import type { StateBackend, StateColumn } from '../../../state/stores/store.ts'
 import { isOnDisk, newFolder, put } from './harness.ts'
 
@@ -90,4 +92,10 @@ test('if a folder has a single database, its erasable stores must be restored in
     expect(all(swipes)).toEqual([['ann:bob', '1']])
     expect(session.position(SWIPES_POSITION)).toBe(7)
   })
+})
+
+test('the first scrub of a new small database reports that this database was rewritten even if the main database was not', async () => {
+  const backendThat = (isRewritten: boolean) => ({ ...memoryBackend(), scrub: async () => isRewritten })
+  const backend = splitBackend({ main: backendThat(false), apart: backendThat(true), apartOf: () => undefined, isNew: true })
+  expect(await backend.scrub()).toBe(true)
 })

@@ -10,11 +10,6 @@ const MOST_BRANDS = 5
 const MOST_CATEGORIES = 5
 const COUNTED_BRANDS = 50
 /**
- * Maximum number of words that may complete the last word of a query. Further words would be rare, and would slow down
- * the suggestions for the first letters.
- */
-const MOST_ENDINGS = 50
-/**
  * Maximum number of requests for suggestions that run at once. Further requests are refused, so that searches are not
  * crowded out.
  */
@@ -40,7 +35,7 @@ export function suggester({ index, categories }: SuggestDeps) {
     const readings = readingsOf(q)
     if (readings.length === 0) return { suggestions: [], brands: [], categories: [] }
     const should = readings.map((words) => ({
-      match_bool_prefix: { 'words.exact': { query: words.join(' '), operator: 'and', max_expansions: MOST_ENDINGS } },
+      match_bool_prefix: { 'words.exact': { query: words.join(' '), operator: 'and' } },
     }))
     const answer: Answer = await index.search({
       query: { bool: { filter: [IS_PUBLIC, { bool: { should } }] } },

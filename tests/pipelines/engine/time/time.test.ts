@@ -10,6 +10,7 @@ import { isClosedBehind } from '../../../../pipelines/engine/time/time-thinning.
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import { numberFormat, numberTopic } from '../words.ts'
 
 const MINUTE_MS = 60_000
@@ -138,13 +139,26 @@ test('a stage without a time handler does not count time markers as records', ()
 })
 
 function gate(stages: readonly string[], forwarding: readonly string[] = [], without?: CloseWithout) {
-  const store = timeStore('t')
-  const { accept, due, missing, close } = timeGate(stages, forwarding, store, without)
+  const session = memoryBackend().session('gate')
+  let { store, current } = opened()
+
+  function opened() {
+    const store = timeStore('t')
+    store.open({ column: session.column('t', 0), codec: store.values.open(0, { get: () => undefined }), cacheBytes: 0 })
+    return { store, current: timeGate(stages, forwarding, store, without) }
+  }
+
   return {
-    due,
-    missing,
-    close,
-    accept: (stage: string, partition: number, partitions: number, time: number) => accept({ stage, partition, partitions, time }),
+    due: () => current.due(),
+    missing: (time: number) => current.missing(time),
+    close: (time: number) => current.close(time),
+    accept: (stage: string, partition: number, partitions: number, time: number) => current.accept({ stage, partition, partitions, time }),
+    /** Commits the gate's state, and continues with a new gate that has read this state. */
+    handOver() {
+      store.flush(undefined)
+      session.write()
+      ;({ store, current } = opened())
+    },
   }
 }
 
@@ -304,14 +318,16 @@ test('time never goes back when old markers are repeated', () => {
   expect(due()).toBe(300)
 })
 
-test('later stages wait again for a partition whose clock was briefly an hour ahead, once its clock is right', () => {
-  const { accept, due, close } = gate(['votes'])
+test('later stages wait again for a partition whose clock was briefly an hour ahead, once its clock is right, even after a hand-over', () => {
+  const { accept, due, close, handOver } = gate(['votes'])
   for (const partition of [0, 1]) accept('votes', partition, 2, minute(1))
   close(minute(1))
   accept('votes', 0, 2, minute(61))
+  handOver()
   accept('votes', 1, 2, minute(2))
   expect(due()).toBe(minute(2))
   close(minute(2))
+  handOver()
   // The clock of partition 0 is correct again, so its earlier marker from the future does not cover minute 3.
   accept('votes', 0, 2, minute(2))
   accept('votes', 1, 2, minute(3))

@@ -45,7 +45,7 @@ test.each<[object, string]>([
   [{ golden: { ...MANIFEST.golden, tolerance: 1 } }, 'tolerance'],
   [{ trained_on: 5 }, 'trained_on'],
   [{ alone: { medium: 0.6, high: 0.5 } }, 'alone must be in ascending order'],
-  [{ alone: { medium: '0.2' } }, 'alone must have numbers'],
+  [{ alone: { medium: '0.2' } }, 'alone must contain only numbers'],
 ])('%j is refused: %s', (change, fault) => {
   expect(() => parseManifest(JSON.stringify({ ...MANIFEST, ...change }))).toThrow(fault)
 })

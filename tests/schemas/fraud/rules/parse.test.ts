@@ -74,7 +74,10 @@ test.each([
   ],
   ['txn.amount > 1_000', 'line 1, column 14: "1_000" is not a number.'],
   ['txn.amount > 1.', 'line 1, column 14: "1." is not a number.'],
-  ['txn.amount > .5', 'line 1, column 14: The character "." means nothing here: a number begins with a digit, a name with a letter.'],
+  [
+    'txn.amount > .5',
+    'line 1, column 14: The character "." means nothing here: a number begins with a digit, and a name with a letter or underscore.',
+  ],
   ['txn.amount > 1e999', 'line 1, column 14: The number is too large.'],
   ["payer.user_id = 'a", 'line 1, column 17: The string has no end.'],
   ["payer.user_id = 'a\nb'", 'line 1, column 19: The string has a line break or control character.'],
@@ -104,7 +107,7 @@ test.each([
   ["user.risk_tier = 'high'", "line 1, column 18: Expected 'NORMAL', 'ELEVATED' or 'HIGH', found 'high'. Did you mean \"HIGH\"?"],
   [
     "device.ip_address = '10.0.0.0/8'",
-    "line 1, column 21: Expected an IP address, such as '192.0.2.1'; a network needs a list, found '10.0.0.0/8'.",
+    "line 1, column 21: Expected an IP address, such as '192.0.2.1' (for a network, use a list of its addresses), found '10.0.0.0/8'.",
   ],
   [
     "device.ip_address = '2001:DB8:0::1'",

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import type { Coordinator } from '../../../kafka/client/coordinator.ts'
+import { MemberFenced } from '../../../kafka/client/errors.ts'
+import { repeat } from '../../../kafka/client/group-offsets.ts'
+import { type Context, kafkaOptions } from '../../../kafka/client/options.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
+import { silent } from './harness.ts'
+
+/** More than half of the repetitions with the same member epoch that the client allows, which are 20. */
+const REFUSALS = 15
+
+/**
+ * Repeats a request that the broker refuses `REFUSALS` times for each of these member epochs, and then accepts. Each
+ * last refusal of an epoch is followed by a heartbeat with the next epoch.
+ */
+async function refusedFor(epochs: readonly number[]): Promise<void> {
+  const runtime = { ...systemRuntime(silent), sleep: async () => {} }
+  const closing = new AbortController().signal
+  const context: Context = { options: kafkaOptions.parse({ brokers: ['localhost:9092'], clientId: 'test' }), closing, runtime }
+  const coordinator: Coordinator = { send: () => Promise.reject(new Error('not used')), forget() {}, async close() {} }
+  let refusals = 0
+  const epoch = () => epochs[Math.min(Math.floor(refusals / REFUSALS), epochs.length - 1)]
+  let current = epochs[0]
+  const owner = {
+    groupId: 'g',
+    memberId: 'm',
+    get epoch() {
+      return current
+    },
+    async heartbeat() {
+      current = epoch()
+    },
+    signal: closing,
+  }
+  await repeat(context, coordinator, owner, 'committing', async () =>
+    refusals++ < epochs.length * REFUSALS ? ['STALE_MEMBER_EPOCH'] : ['NONE'],
+  )
+}
+
+test('each member epoch has a limit of its own for requests that the broker refuses because of the epoch', async () => {
+  await expect(refusedFor([1, 2])).resolves.toBeUndefined()
+  await expect(refusedFor([1, 1])).rejects.toThrow(MemberFenced)
+})
