@@ -74,13 +74,8 @@ export function foldPackedVerdict(packed: PackedProfile, kind: EntityKind, verdi
 }
 
 /**
-<<<<<<< HEAD
- * Replaces the profile's list of included transactions.
- * @param included the positions, in `rows`, of the transactions that the profile is to list
-=======
  * Replaces the list of included transactions.
  * @param included positions of the transactions in `rows` that the profile is to list instead
->>>>>>> words10
  */
 export function setIncluded(packed: PackedProfile, rows: Buffer, included: readonly number[]): void {
   const { includedAt } = parseProfile(packed)

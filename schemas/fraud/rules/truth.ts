@@ -104,11 +104,7 @@ function comparison({ operator, left, right }: NodeOf<'comparison'>): TruthOf {
 }
 
 /**
-<<<<<<< HEAD
- * Compiles the comparison of two operands of the same kind for equality. The result is undefined if an operand is
-=======
  * Compiles the comparison of two operands of the same kind for equality. The result is missing if an operand is
->>>>>>> words10
  * missing.
  */
 function equal(left: Node, right: Node): TruthOf {
