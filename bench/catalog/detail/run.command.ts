@@ -8,7 +8,7 @@ export default command({
   options: {
     seconds: integer('Duration of the measurement of each kind of request.', { default: 10, min: 1 }),
     connections: integer('Number of connections.', { default: 64, min: 1 }),
-    products: integer('Number of products. All of them are requested with equal probability.', { default: 10_000, min: 1 }),
+    products: integer('Number of products. The load requests them in turn.', { default: 10_000, min: 1 }),
     changes: integer('Stock changes per second, in the round that measures pages while stock changes.', { default: 500, min: 1 }),
     prof: text('Writes a .cpuprofile of the API process into this folder.', { placeholder: 'FOLDER' }),
   },
