@@ -182,8 +182,8 @@ async function openTls({ files, clientNames }: TlsSettings, deps: { log: Logger;
 }
 
 /**
- * Combines the front handlers of the services. They are tried in order. Returns undefined if no service has a front
- * handler.
+ * Combines the front handlers of the services into one, which tries them in order until one answers the request.
+ * Returns undefined if no service has a front handler.
  */
 function joinedFronts(services: readonly OpenService[]): FrontHandler | undefined {
   const fronts = services.flatMap(({ front }) => front ?? [])

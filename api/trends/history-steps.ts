@@ -41,7 +41,7 @@ export function stepsOf(now: number, hours: number, resolution: Resolution): Ste
   return { stepMs, from: to - count * stepMs, to }
 }
 
-/** Returns the volume of each step. A step without events has the volume 0. */
+/** Returns the volume of each step. A step without tweets has the volume 0. */
 export function zeroFilled(steps: Steps, volumes: ReadonlyMap<number, number>): number[] {
   const filled: number[] = []
   for (let at = steps.from; at < steps.to; at += steps.stepMs) filled.push(volumes.get(at) ?? 0)

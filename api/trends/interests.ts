@@ -10,7 +10,7 @@ import type { Facts } from '../kit/facts.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { caughtUp } from '../kit/readiness.ts'
 
-/** Maximum number of topics in a profile. A profile describes what one person prefers, so it needs no more. */
+/** Maximum number of weighted topics, and of excluded topics. The preferences of one person need no more. */
 const MAX_TOPICS = 1_000
 /**
  * Maximum number of characters of a topic's name that an error quotes. Callers choose the names, so a name may be very
@@ -146,4 +146,4 @@ function checkedTopics(body: z.output<typeof InterestsBody>): Pick<InterestProfi
   return { topic_weights, exclude_topics: [...muted.values()] }
 }
 
-const NO_TERM = `is empty or longer than ${MAX_TERM_CODE_POINTS} characters`
+const NO_TERM = `is empty, longer than ${MAX_TERM_CODE_POINTS} characters, or contains a NUL`

@@ -51,15 +51,16 @@ export interface TrendListsOptions {
 /** Maximum age of a served list: docs/services/trends.md#freshness */
 export const STALE_AFTER_MS = 180_000
 /**
- * How far in the future the window of a posted list may end. Until that time, the list hides all lists from the
- * pipeline.
+ * How far in the future the window of a posted list may end. Until the window ends, the posted list takes the place of
+ * the pipeline's lists.
  */
 export const MAX_POSTED_AHEAD_MS = 300_000
 /** How much the clocks of two processes may differ. */
 const MAX_CLOCK_DIFFERENCE_MS = 60_000
 /**
  * How far the end of a list's window may be ahead of the clock. If a list is further ahead, the clock of its worker was
- * wrong. Its age is then unknown, and newer lists do not replace it until that time.
+ * wrong. The age of the list is then unknown, and no other list replaces it until the clock reaches the end of its
+ * window.
  */
 const MAX_AHEAD_MS = MAX_POSTED_AHEAD_MS + MAX_CLOCK_DIFFERENCE_MS
 /** Lifetime of a list, as stated in `ttl_s`. Caches may keep the list for this time. */

@@ -101,8 +101,8 @@ export const LocationSchema = z
     woeid: z.int(),
     name: z.string(),
     type: z.enum(['Supername', 'Country', 'Town']),
-    parent: z.int().nullable().openapi({ description: 'Woeid of the enclosing region.' }),
-    country_code: z.string().nullable().openapi({ description: 'Country code according to ISO 3166-1 alpha-2.' }),
+    parent: z.int().nullable().openapi({ description: 'Woeid of the enclosing region; null for Worldwide.' }),
+    country_code: z.string().nullable().openapi({ description: 'Country code according to ISO 3166-1 alpha-2; null for Worldwide.' }),
   })
   .openapi('Location')
 
@@ -116,7 +116,7 @@ export const HistorySchema = z
     woeid: z.int(),
     resolution: z.string(),
     data_points: z.array(
-      z.object({ ts: timestamp('Start of the step.'), volume: z.int().openapi({ description: 'Number of events in the step.' }) }),
+      z.object({ ts: timestamp('Start of the step.'), volume: z.int().openapi({ description: 'Number of tweets in the step.' }) }),
     ),
   })
   .openapi('TrendHistory')

@@ -15,7 +15,7 @@ const named: readonly NamedRegion[] = regions.map((region) => ({ region, words: 
 
 /**
  * Returns the places whose name begins with the text, followed by the places in whose name a later word begins with the
- * text. Each group is in the order of the table. Case, accents and punctuation do not matter.
+ * text. Each group is in the order of `regions`. Case, accents and punctuation do not matter.
  */
 export function placesNamed(text: string): Region[] {
   const wanted = comparable(text)

@@ -81,15 +81,15 @@ export async function refresh(body: Refresh, { facts, lists }: RefreshDeps, now:
 }
 
 /**
- * Converts the posted entries. Rejects duplicate terms, because two terms that fold to the same term would be one trend
- * with two ranks.
+ * Converts the posted entries. Adds an error to `details` for each term that is invalid or a duplicate. Two terms that
+ * fold to the same term would be one trend with two ranks.
  */
 function entriesOf(body: Refresh, windowEnd: number, details: ErrorDetail[]): TrendEntry[] {
   const seen = new Map<string, number>()
   return body.top_k.map((given, index) => {
     const path = `body.top_k[${index}].term`
     const term = foldTerm(given.term)
-    if (term === undefined) details.push({ path, message: `is empty or longer than ${MAX_TERM_CODE_POINTS} characters` })
+    if (term === undefined) details.push({ path, message: `is empty, longer than ${MAX_TERM_CODE_POINTS} characters, or contains a NUL` })
     else if (seen.has(term)) details.push({ path, message: `is the same trend as body.top_k[${seen.get(term)}].term` })
     else seen.set(term, index)
     return entryOf(given, term ?? '', windowEnd)

@@ -145,7 +145,7 @@ export const pastRoute = defineRoute({
   operationId: 'pastTrends',
   summary: 'Get an earlier list',
   description:
-    'Returns the newest snapshot of the list that is not newer than `at`, and at most 3 minutes older. There is a snapshot for each minute of the last 90 days, unless a fault of the service prevented it.',
+    'Returns the newest snapshot of the list from `at` or from the 3 minutes before it. There is a snapshot for each minute of the last 90 days, unless a fault of the service prevented it.',
   auth: { kind: 'optional' },
   params: z.object({
     woeid: z
@@ -156,7 +156,7 @@ export const pastRoute = defineRoute({
   }),
   query: z.object({
     at: z.iso
-      .datetime({ offset: true, error: 'must be a time in ISO 8601 with its zone' })
+      .datetime({ offset: true, error: 'must be a time in ISO 8601 with a time zone' })
       .transform((text) => Date.parse(text))
       .openapi({ type: 'string', format: 'date-time', description: 'A time in the last 90 days.', example: '2026-01-15T12:00:00Z' }),
     limit: integerParameter({ minimum: 1, maximum: SERVED_ENTRIES, default: SERVED_ENTRIES, description: 'Maximum number of entries.' }),
@@ -180,7 +180,7 @@ export const historyRoute = defineRoute({
   operationId: 'termHistory',
   summary: 'Get the volume history of a term',
   description:
-    'Returns how often the term occurred in each step. A step without events has the volume 0. If the term never occurred, all steps have the volume 0. The last step is still in progress, so its volume may grow. A history has at most 10,000 steps.',
+    'Returns how often the term occurred in each step. A step without tweets has the volume 0. If the term never occurred, all steps have the volume 0. The last step is still in progress, so its volume may grow. A history has at most 10,000 steps.',
   auth: { kind: 'optional' },
   params: z.object({
     term: z.string().openapi({

@@ -34,7 +34,7 @@ const BYTES_PER_MIB = 1_048_576
 
 /**
  * Writes clicks to the topic while the worker is suspended, and measures how long the worker then takes to process
- * them. Verifies that ClickHouse then contains as many more clicks as were sent.
+ * them. Verifies that ClickHouse has stored as many clicks as were sent.
  */
 export async function measureBacklog(
   servers: BenchServers,
@@ -102,6 +102,6 @@ async function untilCommitted(admin: Admin, transport: Transport, worker: Worker
       }
       return true
     },
-    { what: `the groups ${groups.join(', ')} to be at the end`, timeoutMs: TIMEOUT_MS, intervalMs: POLL_MS },
+    { what: `the processing of all clicks by ${groups.join(', ')}`, timeoutMs: TIMEOUT_MS, intervalMs: POLL_MS },
   )
 }

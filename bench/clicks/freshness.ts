@@ -45,7 +45,7 @@ export async function measureFreshness(
       }
       await delay(LOOK_MS)
     }
-    throw new Error(`the click of ${code} was not counted within ${GIVEN_UP_MS} ms`)
+    throw new Error(`the click on the link ${code} was not counted within ${GIVEN_UP_MS} ms`)
   }
 
   try {

@@ -1,4 +1,4 @@
-/** `npm run bench:clicks`: measures the clicks pipeline and its sinks on its own servers. See run.command.ts. */
+/** `npm run bench:clicks`: measures the clicks pipeline and its sinks on separate servers. See run.command.ts. */
 import { readFileSync } from 'node:fs'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'

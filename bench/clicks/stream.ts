@@ -13,7 +13,7 @@ const LINKS = 100_000
  */
 const ZIPF_EXPONENT = 1.1
 const REFERRERS = 2_000
-/** Share of clicks without a referrer. It is about a half in real traffic as well. */
+/** Share of clicks without a referrer. In real traffic, it is also about half. */
 const DIRECT_SHARE = 0.5
 const VISITORS = 200_000
 const CODE_DIGITS = 7

@@ -50,7 +50,7 @@ export interface BenchConfig {
   readonly nodeArguments: readonly string[]
 }
 
-/** Environment of a contender's process, with the variables that the peers' `run.sh` reads. */
+/** Settings that a contender's process reads from its environment. The peers' `run.sh` scripts read the same ones. */
 export interface WorkerEnvironment {
   readonly job: JobName
   readonly brokers: string

@@ -6,7 +6,8 @@ export function longRecord(name: string, fields: readonly string[]): AvroSchema 
 }
 
 /**
- * Reads zigzag varints. This code is separate from the codec under test, so that the codec does not verify itself.
+ * Reads as many zigzag varints as `into` has elements. This code is separate from the codec under test, so that the
+ * codec does not verify itself.
  * @returns whether these varints fill the range exactly
  */
 export function readLongs(buffer: Buffer, start: number, end: number, into: Float64Array): boolean {

@@ -10,7 +10,7 @@ export default command({
   options: {
     job: choice('Job to measure.', JOB_NAMES, { default: 'J2' }),
     peer: choice('Peer to compare with. Missing peers are skipped. "limit" is a loop without an engine, for jobs J1 and J2.', PEER_NAMES),
-    variant: choice('Settings of the peer: its defaults, or those that its users usually tune.', ['default', 'tuned'], {
+    variant: choice('Settings of the peer: its defaults, or the tuning that is usual among its users.', ['default', 'tuned'], {
       default: 'default',
     }),
     'peer-state': choice('Where Flink keeps its state: in RocksDB or on the heap.', PEER_STATES, { default: 'rocksdb' }),

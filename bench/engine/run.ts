@@ -108,8 +108,8 @@ function compressed({ compression }: BenchConfig): string {
 }
 
 /**
- * Number of records after which a run counts as warm. This is half of the records, or more if the job has so many cards
- * that later records still create new states.
+ * Returns the number of records after which a run counts as warm. This is half of the records, or more if the job has
+ * so many cards that later records still create new states.
  */
 function warmFrom({ records, cards = 0 }: BenchConfig): number {
   return Math.max(records / 2, Math.min(cards, records - 1))

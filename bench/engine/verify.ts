@@ -30,7 +30,7 @@ export async function verifyOutput(transport: Transport, topic: string, check: O
           }
         }
       }
-      if (Date.now() - lastData > SILENCE_MS) return 'the end of the output cannot be read with read_committed'
+      if (Date.now() - lastData > SILENCE_MS) return 'the end of the output cannot be read; a transaction is probably still open'
     }
     return check.missing() ?? 'ok'
   } finally {

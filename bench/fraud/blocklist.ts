@@ -37,7 +37,7 @@ const TOKEN_SECONDS = 3_600
 const log = createLogger('silent')
 
 /**
- * Measures how long three other instances take to enforce a change of the blocklist, and the memory and startup time
+ * Measures how long three other instances take to enforce a change to the blocklist, and the memory and startup time
  * of a large list.
  */
 export async function blocklistTable(folder: string, load: BlocklistLoad, say: (text: string) => void): Promise<void> {
@@ -124,7 +124,7 @@ async function enforcement(servers: BenchServers, changes: number, say: (text: s
     await worker.stop()
   }
   say(
-    `\n### Blocklist: ${changes} entities were blocked and then unblocked, and ${READERS} other instances enforced this (target: P99 of 1 s from the response)`,
+    `\n### Blocklist: ${changes} entities were blocked and then unblocked, and ${READERS} other instances enforced each change (target: P99 of 1 s from the response)`,
   )
   say(`\n${row(['ms', 'median', 'P99', 'max'])}\n${row(['---', '--:', '--:', '--:'])}`)
   say(row(['blocking: request → response', ...summary(times.answer)]))
@@ -228,7 +228,7 @@ async function until(isTrue: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + READY_TIMEOUT_MS
   while (!(await isTrue())) {
     if (performance.now() > end)
-      throw new Error(`the blocklist was not ready, or a change of it was not enforced, within ${READY_TIMEOUT_MS} ms`)
+      throw new Error(`the blocklist was not ready, or a change to it was not enforced, within ${READY_TIMEOUT_MS} ms`)
     await delay(LOOK_EVERY_MS)
   }
 }

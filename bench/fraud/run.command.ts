@@ -5,7 +5,7 @@ import { PART_NAMES } from './part-names.ts'
 export default command({
   call: 'npm run bench:fraud --',
   description:
-    'Measures the parts of fraud scoring. Rules, without servers: how long 500 rules take for one transaction, in this engine and in two peers that npm installs. Blocklist, on its own servers: how soon other instances enforce a change, and the memory and startup time of a large list compared with a Map. Models: the three models in their process, without servers. Profiles: how fast their topology processes a backlog, compared with Kafka Streams on J2, and how soon a profile is in Redis. Scores: payments scored by one API with its workers, spread evenly, all from one IP address, or all to one merchant. Linux only, because CPU times come from /proc.',
+    'Measures the parts of fraud scoring. Rules, without servers: how long 500 rules take for one transaction, in this engine and in two peers that npm installs. Blocklist, on separate servers: how soon other instances enforce a change, and the memory and startup time of a large list compared with a Map. Models: the three models in their process, without servers. Profiles: how fast their topology processes a backlog, compared with Kafka Streams on J2, and how soon a profile is in Redis. Scores: payments scored by one API with its workers, spread evenly, all from one IP address, or all to one merchant. Linux only, because CPU times come from /proc.',
   options: {
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
     changes: integer('Number of entities that are blocked and then unblocked.', { default: 200, min: 1 }),

@@ -15,7 +15,7 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Returns a quantile of sorted numbers.
+ * Returns a quantile of numbers in ascending order; NaN if there are none.
  * @param share for example, 0.99 returns the 99th percentile
  */
 export function quantile(sorted: readonly number[], share: number): number {

@@ -10,7 +10,7 @@ const WAREHOUSE = 'east'
 
 export interface ApiSubject extends Subject {
   receive(variant: number, quantity: number): Promise<void>
-  /** Returns whether stock can be changed. */
+  /** Receives one unit of the variant, and returns whether this succeeded. */
   isReady(variant: number): Promise<boolean>
   close(): void
 }
@@ -21,7 +21,7 @@ interface Answer {
   readonly reservationId: string | undefined
 }
 
-/** Sends the operations to the API. @param token must have the scope `internal` */
+/** Creates a subject that sends its operations to the API. @param token must have the scope `internal` */
 export function apiSubject(apiUrl: string, token: string): ApiSubject {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
   const { hostname, port } = new URL(apiUrl)
@@ -47,7 +47,7 @@ export function apiSubject(apiUrl: string, token: string): ApiSubject {
   return {
     async receive(variant, quantity) {
       const { status } = await change(variant, { quantity_delta: quantity, operation: 'RECEIVE' })
-      if (status !== 200) throw new Error(`the request for the stock of variant ${variant} returned status ${status}`)
+      if (status !== 200) throw new Error(`receiving stock of variant ${variant} returned status ${status}`)
     },
     isReady: async (variant) => (await change(variant, { quantity_delta: 1, operation: 'RECEIVE' })).status === 200,
     reserve: async (variant) => (await change(variant, { quantity_delta: -1, operation: 'RESERVE' })).reservationId,

@@ -12,7 +12,7 @@ const INSTALLED = '/usr/lib/postgresql'
 const ACCOUNT = 'nobody'
 const DATABASE = 'postgres'
 const CLIENTS = 64
-const STARTED = { what: 'PostgreSQL to start', timeoutMs: 30_000, intervalMs: 100 }
+const STARTED = { what: 'PostgreSQL', timeoutMs: 30_000, intervalMs: 100 }
 const MICROSECONDS_PER_MS = 1_000
 /**
  * Column of pgbench's log with the duration of the transaction in microseconds. Because pgbench runs at a fixed rate,

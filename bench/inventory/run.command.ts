@@ -8,8 +8,8 @@ export default command({
   options: {
     rate: integer('Operations per second.', { default: 500, min: 1 }),
     seconds: integer('Duration of each measurement.', { default: 20, min: 1 }),
-    variants: integer('Number of variants in the first measurement.', { default: 10_000, min: 1 }),
-    open: integer('Number of open reservations of the single variant in a third measurement, without peers. 0 skips this measurement.', {
+    variants: integer('Number of variants in all measurements except those on one variant.', { default: 10_000, min: 1 }),
+    open: integer('Number of open reservations of the single variant in a further measurement, without peers. 0 skips it.', {
       default: 0,
       min: 0,
     }),

@@ -26,7 +26,7 @@ const WARM_UP_SECONDS = 40
 /** Duration of PostgreSQL's warm-up. It is shorter than the other warm-up, because PostgreSQL compiles nothing. */
 const POSTGRES_WARM_UP_SECONDS = 15
 const SETTLE_MS = 1_000
-const READY = { what: 'stock to be reserved', timeoutMs: 120_000, intervalMs: 200 }
+const READY = { what: 'the API for stock', timeoutMs: 120_000, intervalMs: 200 }
 const STOCK = 1_000_000
 /** Number of concurrent requests while stock and reservations are prepared. */
 const FILLING_AT_ONCE = 200
@@ -41,7 +41,7 @@ const WORKER_PARTS = ['millrace_commit_seconds']
 const { rate, seconds, variants, open, ...values } = commandLine(declaration)
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
-/** Returns the id of a variant, counted from 0. Each product has the same number of variants. */
+/** Returns the id of the variant with an index. Indexes begin at 0. Each product has the same number of variants. */
 function variantAt(index: number): number {
   const product = FIRST_PRODUCT + Math.floor(index / USED_VARIANTS_PER_PRODUCT)
   return product * VARIANTS_PER_PRODUCT + 1 + (index % USED_VARIANTS_PER_PRODUCT)

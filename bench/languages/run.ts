@@ -1,3 +1,8 @@
+/**
+ * Compares how well this service and highlight.js detect the languages of the same files. The detection table was
+ * developed on the set `markup`, whose fragments each show one element of syntax. The set `detect` has one whole file
+ * for nearly every language, and only the beginnings of five of these files were used for development.
+ */
 import hljs from 'highlight.js'
 import { detectLanguage, PLAINTEXT } from '../../api/snippets/languages/detect.ts'
 import { languages } from '../../api/snippets/languages/table.ts'
@@ -7,11 +12,7 @@ import { dataSet } from '../../scripts/data-sets.ts'
 import { filesOf } from './archive.ts'
 import declaration from './run.command.ts'
 
-/**
- * Compares how well this service and highlight.js detect the languages of the same files. The detection table was
- * developed on the set `markup`, whose fragments each show one element of syntax. The set `detect` has one whole file
- * for nearly every language, and only the beginnings of five of these files were used for development.
- */
+/** A test file. The tests of highlight.js name its language. */
 interface Sample {
   readonly set: string
   readonly language: string

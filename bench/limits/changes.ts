@@ -21,7 +21,7 @@ const RULE = '/api/v1/rate-limits/rules/watched'
 const FIRST_LIMIT = 1_000_000
 
 /**
- * Measures the time from a change of a rule until all API processes apply it. Uses separate servers, one worker and
+ * Measures the time from a change to a rule until all API processes apply it. Uses separate servers, one worker and
  * three API processes.
  */
 export async function changesTable(folder: string, say: (text: string) => void): Promise<void> {

@@ -89,7 +89,7 @@ const FAULTS: readonly Fault[] = [
 
 /**
  * Measures, for each fault of Redis, how long the counter store takes to answer at 2,000 requests per second, how many
- * requests it leaves undecided, and how soon it decides again afterwards. An instance would decide the undecided
+ * requests it leaves undecided, and how soon it decides again afterwards. An API instance would decide the undecided
  * requests by its own counts, which are not part of this measurement.
  */
 export async function faultTable(folder: string, say: (text: string) => void): Promise<void> {

@@ -18,9 +18,9 @@ const [SHORTEST_SECONDS, LONGEST_SECONDS] = [0.05, 0.8]
 /** Lowest and highest request rate of a period, as multiples of the limit. */
 const [LEAST_LOAD, MOST_LOAD] = [0.5, 6]
 const US_PER_MS = 1_000
-/** Duration of a round trip to the store. */
+/** Duration of a simulated round trip to Redis. */
 const ANSWER_US = 1_000
-/** Timeout of the store. It is long, so that a slow machine does not cause undecided requests. */
+/** Timeout for answers from Redis. It is long, so that a slow machine does not cause undecided requests. */
 const PATIENT_MS = 60_000
 const PERCENT = 100
 
@@ -34,6 +34,7 @@ interface Load {
 /**
  * Computes, for each window, how many more requests the leases admit than the exact limiter, as a fraction of the
  * limit. The value is negative if they admit fewer.
+ * @param count number of instances that share the limit by leases
  */
 async function differences({ limit, offsetUs, stretches }: Load, count: number, random: Random): Promise<number[]> {
   let nowUs = START_US + offsetUs

@@ -35,8 +35,8 @@ const WARM_UP_SECONDS = 1
 /** The limiter's production timeout (docs/services/limits.md#without-redis). */
 const TIMEOUT_MS = 5
 /**
- * Timeout in the comparison with peers. It is long because the peers also wait for an overloaded store. With the usual
- * short timeout, Millrace would decide requests without the store, and these would count as decisions.
+ * Timeout in the comparison with peers. It is long because the peers also wait for an overloaded Redis. With the usual
+ * short timeout, Millrace would decide requests without Redis, and these would count as decisions.
  */
 const PATIENT_MS = 1_000
 
@@ -113,13 +113,13 @@ async function withEnvoy<T>(start: StartEnvoy, limit: number, window: number, us
 
 /**
  * Measures the accuracy for one caller that sends twice its limit through one or more processes. Only the first table
- * includes the peers, because they have no timeout for the store.
+ * includes the peers, because they have no timeout for Redis.
  */
 async function accuracy(redisUrl: string, subjects: readonly SubjectName[], envoy: StartEnvoy | undefined): Promise<void> {
-  await accuracyTable(redisUrl, 'no timeout for the store', PATIENT_MS, subjects, envoy)
+  await accuracyTable(redisUrl, `timeout of ${PATIENT_MS} ms for Redis`, PATIENT_MS, subjects, envoy)
   await accuracyTable(
     redisUrl,
-    `${TIMEOUT_MS} ms timeout for the store, as in production`,
+    `timeout of ${TIMEOUT_MS} ms for Redis, as in production`,
     TIMEOUT_MS,
     ['millrace', 'millrace, leases'],
     undefined,

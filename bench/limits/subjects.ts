@@ -33,9 +33,7 @@ async function flexibleLimiters() {
 export interface Subject {
   /** Returns true if the request is admitted. */
   decide(caller: string): boolean | Promise<boolean>
-  /**
-   * Number of requests that were decided without a response from the store; always 0 for other limiters than Millrace.
-   */
+  /** Number of requests that were decided without a response from Redis; always 0 for limiters other than Millrace. */
   readonly undecided: number
   close(): Promise<void>
 }
@@ -44,7 +42,7 @@ export interface SubjectOptions {
   readonly redisUrl: string
   readonly limit: number
   readonly windowSeconds: number
-  /** Timeout of the store; 5 ms in production. Limiters other than Millrace ignore it. */
+  /** Timeout for responses from Redis; 5 ms in production. Limiters other than Millrace ignore it. */
   readonly timeoutMs: number
   /** Prefix of all keys of one run. */
   readonly prefix: string
@@ -134,7 +132,7 @@ redis.call('EXPIRE', KEYS[1], ARGV[2])
 return 1
 `
 
-/** Creates an exact but expensive limiter. It stores the times of all requests in the last window. */
+/** Creates an exact but expensive limiter. It stores the time of each request that was admitted in the last window. */
 function slidingLog(redis: Redis, { limit, windowSeconds, prefix }: SubjectOptions): Subject {
   redis.defineCommand('slidingLog', { numberOfKeys: 1, lua: SLIDING_LOG })
   const commands = redis as Redis & { slidingLog(key: string, limit: number, seconds: number, member: string): Promise<number> }

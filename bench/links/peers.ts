@@ -20,7 +20,8 @@ export interface Peer {
 }
 
 /**
- * Starts nginx, whose results are the upper bound. It has no store, records no clicks, and keeps all codes in memory.
+ * Starts nginx, whose results are the upper bound. It needs no database, records no clicks, and keeps all codes in
+ * memory.
  */
 export async function startNginx(folder: string, host: string, links: ReadonlyMap<string, string>): Promise<Peer> {
   const port = await freePort()

@@ -37,7 +37,7 @@ const BUFFERED_SECONDS = 2
  * after one second.
  */
 const SLOW_MS = 500
-const DRAINED = { what: 'Kafka to accept the buffered clicks', timeoutMs: 60_000, intervalMs: 50 }
+const DRAINED = { what: 'an empty click buffer', timeoutMs: 60_000, intervalMs: 50 }
 const SETTLE_MS = 1_000
 const MS_PER_SECOND = 1_000
 const MICROSECONDS = 1e6

@@ -21,7 +21,7 @@ import { NOT_CAUGHT_UP } from '../../state/views/view.ts'
 
 /**
  * Number of nearest users to examine in each step. If too few users pass the filters to fill a stack, the next step
- * examines more. Millrace's own feed examines 2,000 per step and 5,000 in total.
+ * examines more. Millrace's own feed examines at most 2,000 per step and 5,000 in total.
  */
 const STEPS = [500, 2_000, 5_000]
 const STACK_SIZE = 50

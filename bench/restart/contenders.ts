@@ -14,6 +14,7 @@ export interface Contender {
   readonly label: string
   /**
    * @param worker environment of the process; its `stateDir` belongs to this process alone and is kept across restarts
+   * @param settings further environment variables
    */
   start(worker: WorkerEnvironment, settings?: Readonly<Record<string, string>>): Endings
   /** Returns the number of members of the group that have partitions. */

@@ -8,7 +8,7 @@ const SCENARIOS = ['restore', 'in-place', 'kill', 'rolling', 'failover', 'scale'
 export default command({
   call: 'npm run bench:restart --',
   description:
-    'Measures how long restoring state takes, and how long partitions stall when workers stop, crash and restart. Every stream is verified: a lost, duplicated or out-of-order record ends the run. Linux only.',
+    'Measures how long restoring state takes, and how long partitions stall when workers stop, crash and restart. Every stream is verified: a lost or duplicated record ends the run with an error, and so does a record out of order, except in job J2. Linux only.',
   options: {
     only: choices('Scenarios to run; scale-job requires a peer.', SCENARIOS, { default: 'all' }),
     changes: choices('Membership changes in the scenario scale; "return" requires "stop".', CHANGES, { default: 'all' }),

@@ -49,7 +49,7 @@ export function startWorker(slot: number, given: RestartWorker): WorkerProcess {
           if (ways.hasEnded) throw new Error(`worker ${slot} has ended`)
           return last !== undefined && holds(last)
         },
-        { what: `worker ${slot}: ${what}`, timeoutMs, intervalMs: LOOK_MS },
+        { what: `worker ${slot}, waiting until ${what}`, timeoutMs, intervalMs: LOOK_MS },
       )
       return performance.now() - startedAt
     },

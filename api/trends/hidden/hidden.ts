@@ -6,8 +6,8 @@ export interface HiddenTerms {
   /** Increases whenever the set of hidden terms changes. */
   readonly revision: number
   /**
-   * Returns a function that tests folded terms; undefined if no term is hidden. Throws ApiError `not_ready` while the
-   * blocked terms are unknown, because a list must not show a blocked term.
+   * Returns a function that returns whether a folded term is hidden; undefined if no term is hidden. Throws ApiError
+   * `not_ready` while the blocked terms are unknown, because a list must not show a blocked term.
    * @param safe whether unsafe terms are hidden as well
    */
   test(safe: boolean): ((term: string) => boolean) | undefined

@@ -20,7 +20,10 @@ export interface BlockingDeps {
 
 /** Returns the routes that administrators use to block terms. */
 export function blockingRoutes({ facts, blocked, now }: BlockingDeps): BoundRoute[] {
-  /** Returns whether this process has read the change. */
+  /**
+   * Returns whether this process has read a change of a term.
+   * @param wanted the block that the change stores; undefined if the change removes the block
+   */
   function hasRead(term: string, wanted: BlockedTerm | undefined): boolean {
     try {
       return blocked.entries.get(term)?.blocked_at === wanted?.blocked_at
@@ -59,6 +62,6 @@ export function blockingRoutes({ facts, blocked, now }: BlockingDeps): BoundRout
 
 function folded(name: string): string {
   const term = foldTerm(name)
-  if (term === undefined) throw invalidRequest('path.term', `is empty or longer than ${MAX_TERM_CODE_POINTS} characters`)
+  if (term === undefined) throw invalidRequest('path.term', `is empty, longer than ${MAX_TERM_CODE_POINTS} characters, or contains a NUL`)
   return term
 }

@@ -38,8 +38,8 @@ export function termAddress(term: string, { woeid }: Region, safe: boolean): str
 }
 
 /**
- * Encodes a term as a part of a path. Browsers resolve the parts `.` and `..`, even if they are encoded. These terms
- * therefore get a leading #, which does not change the term.
+ * Encodes a term as a path segment. Browsers resolve the segments `.` and `..`, even if they are encoded. These two
+ * terms therefore get a leading #, which does not change the term.
  */
 function termPart(term: string): string {
   return encodeURIComponent(term === '.' || term === '..' ? `#${term}` : term)

@@ -30,7 +30,7 @@ export function termPage(history: History, region: Region, range: Range, safe: b
 <nav class="ranges" aria-label="Ranges">${Object.entries(RANGES).map(([each, { name }]) => rangeLink(`${termAddress(term, region, safe)}&range=${each}`, name, each === range))}</nav>
 ${
   total === 0
-    ? html`<p class="note">Nobody has used this term ${placeText(region)} in this time.</p>`
+    ? html`<p class="note">Nobody has used this term ${placeText(region)} in this period.</p>`
     : html`<p>${name}: ${countText(total)} tweets, at most ${countText(greatest.volume)} in the ${step} from ${timeText(greatest.ts)}.</p>
 ${chart(volumes)}
 <p class="ends soft"><span>${timeText(points[0].ts)}</span><span>${timeText(points.at(-1)!.ts)}</span></p>

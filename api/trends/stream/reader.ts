@@ -1,4 +1,4 @@
-/** The open response of one client, to which events are sent. */
+/** An open response, through which one client receives events. */
 export interface StreamReader {
   readonly body: ReadableStream<Uint8Array>
   /**

@@ -123,7 +123,7 @@ export function trendStreams({ lists, registry, now, monotonic }: TrendStreamsOp
     }
   }
 
-  /** Returns whether the list of a channel is too old. This also happens while newer lists cannot be read. */
+  /** Returns whether the list of a channel is too old. A list also becomes too old while newer lists cannot be read. */
   function isTooOld({ body }: Channel): boolean {
     if (body === undefined) return false
     const { as_of } = JSON.parse(Buffer.from(body).toString()) as { readonly as_of: string }

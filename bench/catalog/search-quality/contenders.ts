@@ -21,8 +21,10 @@ interface Answer {
 
 /**
  * Returns the contenders. They begin with a search server's defaults and end with this service's search, and each
- * contender adds one step to the previous contender. All except the first use the service's index.
- * @param drawn an index whose products have random sales, stars, age and stock
+ * contender adds one step to the previous contender.
+ * @param stock an index with the server's default settings, for the first contender
+ * @param products an index with the service's settings and mappings
+ * @param drawn the same, but all factors of a product except its text are random
  */
 export function contenders(stock: ProductIndex, products: ProductIndex, drawn: ProductIndex, now: number): readonly Contender[] {
   async function ids(index: ProductIndex, query: object): Promise<string[]> {

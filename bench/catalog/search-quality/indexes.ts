@@ -37,7 +37,7 @@ export const STOCK_FORM = { settings: { number_of_replicas: 0 }, mappings: { pro
 
 export const PRODUCTS_FORM = { settings: productsSettings, mappings: { dynamic: 'strict', ...productsMappings } }
 
-/** A product that differs from other products only in its id and title, so that only the text affects the order. */
+/** Returns a product that differs from others only in its id and title, so that only the text affects the order. */
 export function titleOnly(id: string, title: string, now: number): CatalogDocument {
   return {
     product_id: Number(id),
@@ -64,7 +64,7 @@ export function titleOnly(id: string, title: string, now: number): CatalogDocume
 }
 
 /**
- * Assumed sales of a product at the 99th percentile, as in `sales_log`.
+ * Returns the assumed sales of a product at the 99th percentile, in the form of `sales_log`.
  * @param now epoch ms
  */
 export function drawnPercentile(now: number): number {
@@ -72,7 +72,8 @@ export function drawnPercentile(now: number): number {
 }
 
 /**
- * Returns a function that makes products with random sales, stars, age and stock. Equal ids give equal products.
+ * Returns a function that makes products with random sales, stars, seller ratings, age and stock. Equal ids give equal
+ * products.
  * @param now epoch ms
  */
 export function withDrawnFactors(now: number): (id: string, title: string) => CatalogDocument {

@@ -36,7 +36,7 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
     await call('POST', `/${name}/_bulk`, lines.join(''))
   }
 
-  /** Returns whether an index with `count` products exists and has the definition that the program expects. */
+  /** Returns whether an index with `count` products exists and has the current definition. */
   async function isFilled(count: number): Promise<boolean> {
     const index = await client.call({ method: 'GET', path: `/${name}` })
     if (index.body[name]?.mappings._meta?.definition !== DEFINITION) return false

@@ -16,7 +16,7 @@ const PRICE_SPREAD = 1_000
 const SOLD_SHARE = 0.4
 const SOLD_WITHIN_DAYS = 30
 
-/** Returns a random number from a skewed distribution, in which small numbers are frequent. */
+/** Returns a random integer from 0 to `below` - 1. Small integers are more frequent than large ones. */
 function skewed(random: Random, below: number): number {
   return Math.floor(random() ** 2 * below)
 }

@@ -112,7 +112,10 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   const delays: number[] = []
   let delaysOfRound: number[] = []
 
-  /** Changes products while `searches` are running. */
+  /**
+   * Runs `searches`, changes products in the meantime, and returns the results of the searches.
+   * @param length duration of the changes in seconds
+   */
   async function whileChanging<T>(random: Random, length: number, searches: () => Promise<T>): Promise<T> {
     let bulks = 0
     delaysOfRound = []

@@ -6,7 +6,7 @@ import { enrichedSchema, type Payment, paymentSchema } from '../velocity/payment
 import { addPayment, type CardState, type Enriched, newCard } from '../velocity/velocity.ts'
 import { type TermSeen, termSeenSchema, type WindowCount, windowCountSchema } from '../windowed-counts/terms.ts'
 
-/** Receives an output record. The function copies the bytes, so that the caller can reuse its buffers. */
+/** Outputs a record. Copies the bytes of the record, so that the caller can reuse its buffers. */
 export type Emit = (time: number, key: Uint8Array, keyEnd: number, value: Uint8Array, valueEnd: number) => void
 
 /**

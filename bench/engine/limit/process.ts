@@ -1,7 +1,7 @@
 /**
- * Measures the limit of one core: a loop without an engine that fetches and decodes records, updates a Map, and
- * produces the results in one transaction per commit interval. Like the programs of the peers, this program reads the
- * environment variables of the peers' run.sh and reports its first record.
+ * Runs a loop without an engine as a contender, to show the limit of one core. The loop fetches and decodes records,
+ * updates a Map, and produces the results in one transaction per commit interval. Like the programs of the peers, this
+ * program reads the environment variables of the peers' run.sh and reports its first record.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'

@@ -6,8 +6,8 @@ import { JOIN_SPAN_MS, type Swipes } from './swipes.ts'
 const PAIR_BASE = 1_000_000
 
 /**
- * Returns for each pair the earliest time at which both users have swiped right within the span. The function compares
- * all combinations of swipes.
+ * Returns the time of each pair's match: the earliest time at which both users have swiped right, at most JOIN_SPAN_MS
+ * apart. Compares all combinations of a pair's swipes.
  */
 export function expectedMatches({ count, swiper, swipee, right, ts }: Swipes): Map<number, number> {
   const byPair = new Map<number, number[]>()

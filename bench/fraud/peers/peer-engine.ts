@@ -1,6 +1,6 @@
 import type { Facts } from '../../../schemas/fraud/rules/facts.ts'
 
-/** Another rule engine that has loaded the same rules. */
+/** A rule engine in the comparison, with the rules loaded. The comparison includes the engine of Millrace. */
 export interface PeerEngine {
   /** Name and version of the engine. */
   readonly name: string

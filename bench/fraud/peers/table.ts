@@ -3,7 +3,7 @@ import { measurePeers } from './measure.ts'
 
 const ms = (value: number) => value.toFixed(3)
 
-/** Measures other engines with the same rules, and prints the table. */
+/** Measures Millrace's engine and its peers with the same rules, and prints the table. */
 export async function peersTable(say: (line: string) => void): Promise<void> {
   const engines = await measurePeers()
   say('')

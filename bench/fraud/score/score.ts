@@ -58,7 +58,7 @@ interface System {
   stop(): Promise<void>
 }
 
-/** Measures the scoring of payments through an API with its workers, on its own servers. */
+/** Measures the scoring of payments through an API with its workers, on separate servers. */
 export async function measureScores(folder: string, options: ScoreOptions, say: Say): Promise<void> {
   const system = await startSystem(folder, options, say)
   try {

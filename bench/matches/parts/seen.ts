@@ -28,7 +28,7 @@ export async function measureSeen({ system, folder, say }: PartInput): Promise<v
   await backend.close()
   const { people } = system
   if (people.length < SWIPES + ASKED) {
-    say(`\nskipping the false positives through the API: they need ${SWIPES + ASKED} users`)
+    say(`\nskipping the false positives through the API: this measurement needs ${SWIPES + ASKED} users`)
     return
   }
   // The existing users have already swiped in other parts of the benchmark, so the viewer is a new user.

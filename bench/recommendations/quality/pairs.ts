@@ -23,7 +23,7 @@ export function cosinePairs(items: number): PairCounts {
   }
 }
 
-/** Maximum distance of two items in a user's history. Only items within this distance count as a pair. */
+/** Maximum distance between two items in a user's history. Only items within this distance count as a pair. */
 const NEAR = 10
 /**
  * Number of pairs that is added to the total of each item. It reduces the similarity of items with few pairs, because

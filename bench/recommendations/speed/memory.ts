@@ -15,7 +15,8 @@ const SEED = 71
 const BYTES_PER_MIB = 2 ** 20
 
 /**
- * Measures the memory of an API process, and the memory that users and items take in Redis and in the worker's state.
+ * Measures the memory of an API process, the memory that users and items take in Redis, and the size of the worker's
+ * state on disk.
  */
 export async function measureMemory({ world, say }: PartInput, system: RecommendationsSystem): Promise<void> {
   // The smallest possible API process is measured as well, to show how much memory recommendations add.
@@ -31,7 +32,7 @@ export async function measureMemory({ world, say }: PartInput, system: Recommend
   const perUser = await bytesOf(system, usersKeys(world.users))
   const perItem = await bytesOf(system, itemsKeys(world.items))
   const state = bytesIn(system.servers.home.state)
-  say(`\n### Memory at ${world.items} items and ${world.users} users with 12 interactions on average\n`)
+  say(`\n### Memory with ${world.items} items and ${world.users} users with 12 interactions on average\n`)
   say(row(['what', 'MiB', 'target']))
   say(row(['---', '--:', '---']))
   say(row(['index, mapped once per host', mappedMib(system.api.pid, 'items.usearch').toFixed(0), '700']))
@@ -84,7 +85,7 @@ function itemsKeys(count: number): Sampled {
     topics: [itemNeighbours, items],
     ids: () => sampled(count, (number) => String(itemIdOf(number))),
     keysOf: [
-      (partition, id) => ({ 'neighbours (all items, with or without)': `{item-neighbours:${partition}}:of:${id}` }),
+      (partition, id) => ({ 'neighbours (including items that have none)': `{item-neighbours:${partition}}:of:${id}` }),
       (partition, id) => ({ 'titles and images': `{recommendation-items:${partition}}:item:${id}` }),
     ],
   }

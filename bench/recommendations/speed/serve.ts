@@ -10,7 +10,7 @@ import type { PartInput } from './part.ts'
 import type { RecommendationsSystem } from './system.ts'
 
 const SEED = 61
-/** Number of 10 s windows that are measured after the start, because V8 is still compiling code under load. */
+/** Number of windows of 10 s that are measured right after the start, while V8 is still compiling code. */
 const FIRST_WINDOWS = 6
 const WINDOW_SECONDS = 10
 const STORED_LISTS = 200

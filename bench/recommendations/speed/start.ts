@@ -30,8 +30,8 @@ const MEMORY = {
 
 /**
  * Measures how long an API process takes until it is ready, and how much memory it uses at that time. All items have
- * statistics, and there is no model. Each round starts the smallest API, then the full API without a snapshot of the
- * items, and then the full API with a snapshot.
+ * statistics, and there is no model. Each round starts the smallest API, then the API of recommendations without a
+ * snapshot of the items, and then the same API with a snapshot.
  */
 export async function measureStart({ world, values, folder: parent, say }: Omit<PartInput, 'bundle'>): Promise<void> {
   const folder = join(parent, `start-${values.items}`)

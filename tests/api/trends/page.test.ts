@@ -122,7 +122,7 @@ test('the history of a term is shown in each range', async () => {
   for (const range of ['year', 'constructor', '__proto__']) await page(`/trends/terms/${range}?range=${range}`)
   expect(table.requests.slice(3).map(({ query_params }) => query_params.step)).toEqual([900, 900, 900])
   table.rows = []
-  expect((await page('/trends/terms/never')).html).toContain('Nobody has used this term worldwide in this time.')
+  expect((await page('/trends/terms/never')).html).toContain('Nobody has used this term worldwide in this period.')
 })
 
 test.each([
