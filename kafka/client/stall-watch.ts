@@ -18,7 +18,10 @@ const EARLY_BEAT = 0.1
 /** The answer to a heartbeat of the thread. */
 export type BeatAnswer =
   | { readonly type: 'kept'; readonly epoch: number }
-  /** There was no answer, or the coordinator is moving. The thread repeats the heartbeat at its next check. */
+  /**
+   * There was no usable answer, for example because the coordinator is moving. The thread repeats the heartbeat at its
+   * next check.
+   */
   | { readonly type: 'again' }
   /** The group refuses the member. Only the member itself may join again. */
   | { readonly type: 'lost' }
@@ -34,6 +37,7 @@ export interface StallWatchDeps {
   now(): number
   /** Time on the same clock at which the event loop last gave a sign of life. */
   lastTurn(): number
+  /** After this time without a sign of life, the thread sends no more heartbeats. */
   readonly toleranceMs: number
   open(session: KeptSession): Promise<KeptMember>
 }

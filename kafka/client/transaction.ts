@@ -67,8 +67,9 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   let formerProducerId: number | undefined
   /** True if a request with the current epoch got no answer, so that the brokers may still execute it later. */
   let unanswered = false
-  /** Partitions and groups that the coordinator has added to the open transaction. */
+  /** Partitions that the coordinator has added to the open transaction. */
   const members = new Set<string>()
+  /** Groups that the coordinator has added to the open transaction. */
   const offsetGroups = new Set<string>()
 
   function deadline(): number {
