@@ -3,8 +3,8 @@ import { KeptBeats, type KeptSession } from './kept-session.ts'
 /** How often the thread checks whether the event loop is running. */
 export const CHECK_EVERY_MS = 1_000
 /**
- * The event loop counts as blocked after this time without a sign of life. Normally it gives one every second. The
- * shortest session in use is 6 s, with a heartbeat interval of 1 s. In this case the member may have sent its last
+ * The event loop counts as blocked after this time without a sign of life. Normally the loop gives one every second.
+ * The shortest session in use is 6 s, with a heartbeat interval of 1 s. In this case the member may have sent its last
  * heartbeat up to two intervals (2 s) before the last sign of life. The thread checks once a second, so at most about
  * 4.5 s pass between this heartbeat and the thread's first one. The first stall of a process takes longer, because the
  * thread first loads the protocol package (about 0.5 s of CPU time). On a busy machine, a session of 6 s may then end.

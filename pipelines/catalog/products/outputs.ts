@@ -16,7 +16,7 @@ export interface Cause {
   readonly actor: string
   /** Epoch ms. */
   readonly at: number
-  /** True if an administrator has overruled the price guard. */
+  /** True if an administrator has overridden the price guard. */
   readonly isForced: boolean
   readonly reason: CatalogPriceReason
 }

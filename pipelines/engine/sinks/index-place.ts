@@ -26,7 +26,9 @@ export function searchedIndex<K, V>(index: Index<K, V>, family: IndexFamily, cli
       const found = await current()
       if (found === undefined) throw new TargetUnavailableError(`no index ${index.name} is complete yet`)
       if (!hasForm(found, index)) {
-        throw new TargetUnavailableError(`${found.name} does not have the form of ${definition}; the sink waits until it is rebuilt`)
+        throw new TargetUnavailableError(
+          `${found.name} was built with a definition (settings, mappings and version) that differs from ${definition}, the definition of this program; the sink waits until it is rebuilt`,
+        )
       }
       return writerOf(found.name)
     },
