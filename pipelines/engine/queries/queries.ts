@@ -120,7 +120,7 @@ export interface StateQueries {
 
 export interface QueryDeps {
   readonly topology: Topology
-  /** Returns the number of partitions of a sub-topology's state. */
+  /** Returns the number of tasks of a sub-topology; 0 when its state no longer matches its sources. */
   readonly tasksOf: (part: SubTopology) => number
   readonly codecs: Codecs
   readonly session: StateSession
