@@ -3,7 +3,10 @@ import type { GroupMember, GroupPeer } from './transport.ts'
 
 /** Caches the members of the group, so that many readers cause few requests to the coordinator. */
 export interface GroupView {
-  /** Returns the members, sorted by member id. The result is at most `maxAgeMs` old, or that of a request in flight. */
+  /**
+   * Returns the members, sorted by member id. The result is at most `maxAgeMs` old, or comes from a request that is
+   * already in flight.
+   */
   members(maxAgeMs: number): Promise<readonly GroupPeer[]>
 }
 

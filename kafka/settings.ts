@@ -54,7 +54,7 @@ export const kafkaSettings = settingsFragment({
   }),
 })
 
-/** The addresses of Kafka and of its schema registry. */
+/** The addresses of the brokers and the schema registry, and the TLS and SASL options for the brokers. */
 export type KafkaSettings = ValueOf<typeof kafkaSettings>
 
 function checkTls(env: KafkaVariables, report: Report): void {

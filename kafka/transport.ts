@@ -68,8 +68,8 @@ export interface Transport {
   topicIds(topics: readonly string[]): Promise<Map<string, string>>
   /**
    * Returns the maximum size of a record batch in each topic, in bytes: the topic's `max.message.bytes`, or the
-   * broker's default if the topic does not set it. Topics whose configuration the user may not read are absent from the
-   * map.
+   * broker's default if the topic does not set it. Topics that the broker refuses to describe are absent from the map,
+   * for example because the user may not read their configuration.
    */
   maxBatchBytes(topics: readonly string[]): Promise<Map<string, number>>
   /**

@@ -57,7 +57,7 @@ const workerSettings = settingsFragment({
     WORKER_SLOT: documented(wholeNumber(0).prefault('0'), 'number of a worker on its machine; `npm start` sets it'),
     WORKER_NICE: documented(
       wholeNumber(0, LOWEST_PRIORITY).prefault('0'),
-      'nice value: how readily a worker yields the CPU to other processes, from 0 (not at all) to 19; unless it is set, `npm start` gives 10 to workers that do not decide commands',
+      'nice value: how readily a worker yields the CPU to other processes, from 0 (normal priority) to 19 (lowest priority); unless it is set, `npm start` gives 10 to workers that do not decide commands',
     ),
     STATE_DIR: documented(z.string().optional(), 'folder for the state of all workers on a machine', '`state` in `MILLRACE_HOME`'),
     STATE_MEMORY_MB: documented(wholeNumber(MIN_STATE_MEMORY_MB).prefault('256'), 'memory that RocksDB may use in a worker, in MiB'),

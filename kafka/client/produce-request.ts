@@ -3,8 +3,8 @@ import { classify, Disconnected, type ErrorName, errorName, fatal } from './erro
 import { type Connection, produceV11, ResponseError, Writer } from './protocol.ts'
 
 /**
- * A Produce request with a custom writer. The writer copies finished batches unchanged. Versions 11 and 12 have the
- * same format.
+ * API key and version of Produce requests. This module writes these requests itself, so that finished batches are
+ * copied unchanged. Versions 11 and 12 have the same format.
  */
 const PRODUCE_KEY = 0
 const PRODUCE_VERSION = 11
@@ -35,7 +35,8 @@ export type Outcome =
 
 /**
  * Interprets the answer for one batch.
- * @param answer undefined when there was none
+ * @param doing describes the request in error messages
+ * @param answer undefined when the broker did not answer
  */
 export function outcomeOf(doing: string, answer: ProducedPartition | undefined): Outcome {
   const reason = answer === undefined ? 'NETWORK_EXCEPTION' : errorName(answer.errorCode)
@@ -78,6 +79,7 @@ export interface ProduceTarget {
 
 /**
  * Sends the batches, at most one per partition.
+ * @param timeoutMs how long the broker waits for its replicas before it answers REQUEST_TIMED_OUT
  * @returns the answers, keyed by `partitionKey`
  * @throws Disconnected when there is no answer
  */

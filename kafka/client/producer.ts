@@ -20,13 +20,14 @@ import { openSender } from './sender.ts'
 import { openTransactionLog, type ProducerId, type TransactionLog } from './transaction.ts'
 
 /**
- * Default for Kafka's transaction.timeout.ms. The open transaction of a dead worker blocks the readers of its
- * partitions for up to this time.
+ * Default of `transactionTimeoutMs` (Kafka's transaction.timeout.ms). The open transaction of a dead worker blocks the
+ * readers of its partitions for up to this time.
  */
 const TRANSACTION_TIMEOUT_MS = 10_000
 
 /**
- * - `new`: `init` has not been answered
+ * - `new`: the producer has no valid identity, because `init` was not called, or because the last request for an
+ *   identity has not succeeded
  * - `ready`: records may be committed
  * - `fenced`: nothing may be committed any more, for example because another producer has the transactional id or
  *   because an abort has failed. Only `init` makes the producer usable again
@@ -100,8 +101,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   }
 
   /**
-   * Gets a new identity between two transactions. Does not throw; if there is no new identity, the next transaction
-   * fails.
+   * Renews the identity between two transactions, if that is necessary. Does not throw. If the renewal fails, the next
+   * transaction fails too.
    */
   async function renewIdentity(log: TransactionLog): Promise<void> {
     try {
@@ -201,9 +202,9 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     const addOffsets = () =>
       (withOffsets ? transactions.addOffsets(id, offsets, member) : Promise.resolve()).then(() => options.onCommitStep?.('offsets-added'))
     if (transactions.isVersion2) {
-      // Brokers themselves report partitions and groups to the transaction coordinator. If a report is still queued
-      // when the broker makes another one for the same transaction, the new report replaces the queued one, and the
-      // request that caused the queued report fails. The two steps therefore do not run in parallel.
+      // Brokers themselves report partitions and groups to the transaction coordinator. In a broker, a new report about
+      // a transaction replaces an earlier one that is still queued, and the request that caused the earlier report
+      // fails. The two steps therefore do not run in parallel.
       await produce()
       await addOffsets()
     } else {
@@ -275,7 +276,10 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   }
 }
 
-/** Returns the offset after the transaction's last record in each partition. */
+/**
+ * Returns the offset after the transaction's last record in each partition. If a broker did not return this offset, the
+ * result is the end of the log, which may be higher.
+ */
 async function nextOffsets(
   dirty: readonly PartitionAppender[],
   endOffsets: (partitions: readonly TopicPartition[]) => Promise<Map<string, number>>,

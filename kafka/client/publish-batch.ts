@@ -73,7 +73,10 @@ export class PublishBatch {
     return this.#stamped
   }
 
-  /** Reports the outcome to every receipt that is still waiting. The batch must not be used afterwards. */
+  /**
+   * Reports the outcome to every receipt that is still waiting. Afterwards, the batch must not be used, except to
+   * release the memory of its writer.
+   */
   settle(error: TransportError | undefined): void {
     for (const run of this.#runs) this.#report(run, error)
     this.#holdings.bytes -= this.writer.bytes
@@ -107,14 +110,14 @@ export class PublishBatch {
         const headers = headersOf(chunk, row)
         target ??= new PublishBatch(this.#holdings)
         target.append(receipt, deadline, timestamps[row], key, keyStart[row], keyEnd[row], value, valueStart[row], valueEnd[row], headers)
-        // Without this correction, the record would be counted in both batches until the old batch is discarded.
+        // `append` has counted the record a second time, and `discard` will not correct that.
         this.#holdings.records--
       }
     }
     return target
   }
 
-  /** Releases the batch after its records were copied, without reporting an outcome. */
+  /** Stops counting the bytes of the batch, without reporting an outcome. The batch must not be used afterwards. */
   discard(): void {
     this.#holdings.bytes -= this.writer.bytes
   }

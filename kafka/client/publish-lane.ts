@@ -48,7 +48,7 @@ export interface LaneDeps {
   admit(bytes: number): void
   /** Called when the lane has something to send. */
   onWork(lane: PublishLane): void
-  /** Called when the broker has lost acknowledged records of this partition, or what it knew about this producer. */
+  /** Called when the broker has lost acknowledged records of this partition, or its state about this producer. */
   onSequenceLost(lane: PublishLane): void
 }
 
@@ -79,7 +79,7 @@ export class PublishLane implements PublishAppender {
   retryAt = 0
   /** True while a batch must be repeated; no new batch is sent before that batch. */
   #isRepeating = false
-  /** Why the last attempt failed; undefined after a success. */
+  /** Why sending fails at present; undefined while it works. */
   trouble: string | undefined
   #attempts = 0
   #sequence = 0

@@ -14,7 +14,7 @@ const MAX_REQUESTS_IN_FLIGHT = 5
 const REPLICATION_TIMEOUT_MS = 10_000
 const NEVER = Number.POSITIVE_INFINITY
 
-/** Sends the batches of one publisher in pipelined requests, on separate connections. */
+/** Sends the batches of one publisher in pipelined requests, on connections that no other client shares. */
 export interface PublishRequests {
   /**
    * Sends batches of these partitions to their leader, in as many requests as are currently allowed.

@@ -185,7 +185,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     closing.abort()
     cancelTimer?.()
     failAll(
-      new TransportError('CLOSED', 'the publisher was closed before the record was acknowledged; it may have been written', {
+      new TransportError('CLOSED', 'the publisher was closed before the record was acknowledged; the record may have been written', {
         fatal: false,
       }),
     )

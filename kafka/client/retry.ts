@@ -1,13 +1,11 @@
 import type { Context } from './options.ts'
 
-/**
- * First wait before a retry. The wait is short, because coordinators write the markers of a commit within a few
- * milliseconds.
- */
+/** First wait before a retry, for request loops that set no other wait. */
 const FIRST_WAIT_MS = 2
 /**
- * Longest wait before a retry. Each request loop then sends about two requests a second to a failed broker. The client
- * soon notices that the broker is back, and the requests cost little during the outage.
+ * Longest wait before a retry, for request loops that set no other limit. Each of them then sends about two requests a
+ * second to a failed broker. The client soon notices that the broker is back, and the requests cost little during the
+ * outage.
  */
 const LONGEST_WAIT_MS = 500
 

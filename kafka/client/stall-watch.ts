@@ -3,8 +3,8 @@ import { KeptBeats, type KeptSession } from './kept-session.ts'
 /** How often the thread checks whether the event loop is running. */
 export const CHECK_EVERY_MS = 1_000
 /**
- * The event loop counts as blocked after this time without a sign of life. Normally it gives one every second. The
- * shortest session in use is 6 s, with a heartbeat interval of 1 s. In this case the member may have sent its last
+ * The event loop counts as blocked after this time without a sign of life. Normally the loop gives one every second.
+ * The shortest session in use is 6 s, with a heartbeat interval of 1 s. In this case the member may have sent its last
  * heartbeat up to two intervals (2 s) before the last sign of life. The thread checks once a second, so at most about
  * 4.5 s pass between this heartbeat and the thread's first one. The first stall of a process takes longer, because the
  * thread first loads the protocol package (about 0.5 s of CPU time). On a busy machine, a session of 6 s may then end.
@@ -18,7 +18,10 @@ const EARLY_BEAT = 0.1
 /** The answer to a heartbeat of the thread. */
 export type BeatAnswer =
   | { readonly type: 'kept'; readonly epoch: number }
-  /** There was no answer, or the coordinator is moving. The thread repeats the heartbeat at its next check. */
+  /**
+   * There was no usable answer, for example because the coordinator is moving. The thread repeats the heartbeat at its
+   * next check.
+   */
   | { readonly type: 'again' }
   /** The group refuses the member. Only the member itself may join again. */
   | { readonly type: 'lost' }
@@ -34,6 +37,7 @@ export interface StallWatchDeps {
   now(): number
   /** Time on the same clock at which the event loop last gave a sign of life. */
   lastTurn(): number
+  /** After this time without a sign of life, the thread sends no more heartbeats. */
   readonly toleranceMs: number
   open(session: KeptSession): Promise<KeptMember>
 }

@@ -34,7 +34,7 @@ export async function ensureTopics(context: Context, cluster: Cluster, specs: re
     if (count !== partitions) {
       throw new TransportError(
         'PARTITION_COUNT_MISMATCH',
-        `topic ${name} has ${count} partitions, but ${partitions} are declared; change the declaration, or recreate the topic (its keys then move to other partitions)`,
+        `topic ${name} has ${count} partitions, but ${partitions} are declared; change the declaration, or recreate the topic (this deletes its records, and keys move to other partitions)`,
         { fatal: true },
       )
     }

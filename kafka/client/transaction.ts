@@ -28,7 +28,8 @@ const UNEXPLAINED = 'UNKNOWN_SERVER_ERROR'
 const MAX_UNEXPLAINED = 20
 /**
  * The value that means "unknown producer id" in InitProducerId. With this value, the coordinator assigns a producer id.
- * If the transactional id already has one, the coordinator raises its epoch, no matter which process used it.
+ * If the transactional id already has a producer id, the coordinator raises the epoch instead, no matter which process
+ * used the id before.
  */
 const UNKNOWN_PRODUCER_ID = -1n
 const UNKNOWN_EPOCH = -1
@@ -67,8 +68,9 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   let formerProducerId: number | undefined
   /** True if a request with the current epoch got no answer, so that the brokers may still execute it later. */
   let unanswered = false
-  /** Partitions and groups that the coordinator has added to the open transaction. */
+  /** Partitions that the coordinator has added to the open transaction. */
   const members = new Set<string>()
+  /** Groups that the coordinator has added to the open transaction. */
   const offsetGroups = new Set<string>()
 
   function deadline(): number {
@@ -133,9 +135,9 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   /**
    * Returns the identity for the next transaction. Under transaction version 1 all transactions of a producer have the
    * same epoch. If a request got no answer and was repeated, a broker may still execute the first copy late, in the
-   * next transaction. A late EndTxn would commit that transaction before its records are in the log, and a late
-   * TxnOffsetCommit would set its offsets back (KIP-890). After an unanswered request, the next transaction therefore
-   * gets a new epoch.
+   * next transaction. A late EndTxn would commit that transaction before its records are in the log. A late
+   * TxnOffsetCommit would replace the offsets of that transaction with earlier ones (KIP-890). After an unanswered
+   * request, the next transaction therefore gets a new epoch.
    * @throws FencedError when another process has initialised the transactional id after this one
    */
   async function renew(id: ProducerId): Promise<ProducerId> {

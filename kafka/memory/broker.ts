@@ -128,7 +128,7 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     return Number(known(topic).spec.config?.['max.message.bytes'] ?? DEFAULT_MAX_BATCH_BYTES)
   }
 
-  /** Checks the size of a record as a broker checks the size of a batch that contains only this record. */
+  /** Checks an upper bound for the size of a record. A real broker checks the exact size of a whole batch. */
   function checkSize(topic: string, { key, value, headers }: NewRecord): void {
     const limit = maxBatchBytes(topic)
     const bytes = recordBytesBound(key?.length ?? 0, value?.length ?? 0, headers)

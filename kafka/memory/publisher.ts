@@ -12,8 +12,8 @@ interface Pending {
 }
 
 /**
- * Creates a publisher of the in-memory broker. Records reach the log in the order in which they were appended, after
- * the synchronous code that appended them has ended and `publishGate`, if it is set, has resolved.
+ * Creates a publisher of the in-memory broker. Records reach the log in the order of their appends, but not before the
+ * synchronous code that appended them has ended. While `publishGate` is set, they wait until it has resolved.
  */
 export function memoryPublisher(broker: MemoryBroker): Publisher {
   const pending = new Set<Pending>()

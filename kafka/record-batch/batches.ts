@@ -49,7 +49,7 @@ export function batchAt(buffer: Buffer, start: number): BatchHeader | undefined 
   const length = buffer.readInt32BE(start + BATCH_LENGTH_AT)
   const magic = buffer[start + MAGIC_AT]
   const baseOffset = readInt64(buffer, start + BASE_OFFSET_AT)
-  if (magic !== MAGIC_V2) throw corrupt(baseOffset, `has format ${magic}; only format 2 (Kafka 0.11 and newer) is read`)
+  if (magic !== MAGIC_V2) throw corrupt(baseOffset, `has format ${magic}; only format 2 (Kafka 0.11 and newer) is supported`)
   if (length < RECORDS_AT - LENGTH_PREFIX_BYTES) throw corrupt(baseOffset, `has an invalid length of ${length} bytes`)
   const end = start + LENGTH_PREFIX_BYTES + length
   if (end > buffer.length) return undefined

@@ -3,7 +3,7 @@ import { type BatchHeader, corrupt } from './batches.ts'
 import { BASE_TIMESTAMP_AT, LOG_APPEND_TIME_BIT, MAX_TIMESTAMP_AT, RECORDS_AT, readInt64 } from './format.ts'
 import { VarintCursor } from './varint.ts'
 
-/** Each record has two columns of 64-bit floats (offset, timestamp) and five columns of 32-bit positions. */
+/** A chunk has two columns of 64-bit floats (offset, timestamp) and five columns of 32-bit positions. */
 const FLOAT_COLUMNS = 2
 const INT_COLUMNS = 5
 const FLOAT_BYTES = 8
@@ -57,6 +57,7 @@ export class ChunkBuilder {
    * @param header the buffer that contains the batch's header
    * @param at position of the batch's first record byte in this chunk's buffer. If the batch was compressed, the header
    * is in another buffer
+   * @param end position after the batch's last record byte in this chunk's buffer
    */
   add(header: Buffer, batch: BatchHeader, at: number, end: number, from: number): void {
     const buffer = this.#buffer

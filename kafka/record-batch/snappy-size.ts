@@ -8,7 +8,7 @@ const VARINT_MASK = 0x7f
 const MAX_VARINT_BYTES = 5
 
 /**
- * Returns the unpacked size that Snappy data declares. The decompressor allocates as much without a limit.
+ * Returns the unpacked size that Snappy data declares. The decompressor allocates this much memory and has no limit.
  * @throws RangeError for data that ends too early or declares no size
  */
 export function snappyUnpackedBytes(data: Buffer): number {

@@ -48,7 +48,8 @@ export interface ProducerOptions {
  * - `offsets-added`: the group coordinator has accepted the offsets
  * - `committed`: the coordinator has answered EndTxn
  *
- * A producer that runs the first two steps in parallel may report them in either order.
+ * A producer that runs the first two steps in parallel may report them in either order. A producer without transactions
+ * reports the last two steps together, after the offsets are committed.
  */
 export type CommitStep = 'produced' | 'offsets-added' | 'committed'
 

@@ -28,8 +28,8 @@ export interface PublisherOptions {
 export interface Receipt {
   /**
    * Time limit of the record in milliseconds after the append, on the monotonic clock. A record that is not
-   * acknowledged in time fails with code `TIMED_OUT`. If it was never sent, it is dropped. If it was, it may already be
-   * in the log.
+   * acknowledged in time fails with code `TIMED_OUT`. A record that was never sent is dropped. A record that was sent
+   * may already be in the log.
    * @default no deadline: the record waits for its broker without a limit
    */
   readonly timeoutMs?: number

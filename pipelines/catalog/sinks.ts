@@ -39,7 +39,7 @@ export const inventorySinks: readonly SinkDeclaration[] = [
   viewSink('catalog-carts-view', decisionView(cartsView), [reservationDecisions]),
 ]
 
-/** The sink that keeps the index of products up to date, and the job that builds the index. */
+/** The sink that keeps the product index up to date, and the job that builds and rebuilds this index. */
 export const indexSinks: readonly SinkDeclaration[] = [
   indexSink('catalog-products-index', productsIndex, catalogDocuments),
   indexKeeper('catalog-index-keeper', productsIndex, catalogDocuments, productsRebuilds),

@@ -81,7 +81,7 @@ export {
 } from './commands/decide.ts'
 export { type Emission, emission, type RowChange, type RowChanges, type RowPrefetch, type Rows, row, storedRows } from './commands/rows.ts'
 
-// Sinks
+// Sinks and jobs
 
 export { type GroupJob, groupJob } from './jobs/group-job.ts'
 export type { JobRequest } from './jobs/request-queue.ts'

@@ -21,7 +21,7 @@ export function activeVariants({ variants }: CatalogProduct): CatalogVariant[] {
 
 /**
  * Returns the part of a document that depends on the product alone. A product that is not active or has no active
- * variant cannot be bought, so it gets a document without text.
+ * variant cannot be bought, so its document is not public and has no content.
  */
 export function productPart(product: CatalogProduct): CatalogDocument {
   const { product_id, revision, seller_id, category_id, created_at } = product

@@ -4,5 +4,5 @@
  */
 export const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 
-/** Policy for records that the topology itself writes. A bad record there is a bug, so the worker stops. */
+/** Policy for records that the topology itself writes. Only a bug can make such a record bad, so the worker stops. */
 export const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const

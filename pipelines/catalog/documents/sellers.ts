@@ -33,8 +33,8 @@ const sellerProductKey = compositeKey<SellerProductKey>({ seller: idPart, produc
  */
 const FACTOR_STEP = 0.05
 /**
- * Maximum number of products per second and partition that get a new rating. The limit prevents a seller with a million
- * products from delaying other sellers.
+ * Maximum number of products per second and partition that get a new rating. Without this limit, a seller with a
+ * million products would hold up all other records of the task.
  */
 const PRODUCTS_PER_TICK = 1_000
 const SPREAD_EVERY_MS = 1_000

@@ -13,8 +13,8 @@ const NAME = 'catalog-images-smaller'
  */
 const LIMITS = { maxRecords: 20, maxBytes: 64 * 1024, lingerMs: 0 }
 /**
- * How long records are collected before the next fetch. No request waits for the resized images. If a request needs one
- * of them earlier, the API makes it.
+ * How long records are collected before the next fetch. No request waits for this sink: the API itself makes a resized
+ * image that a request needs earlier.
  */
 const COLLECT_MS = 500
 

@@ -10,8 +10,8 @@ export interface InventoryDecision {
 }
 
 /**
- * Maximum number of reservations that a command without a reservation_id may end. The limit bounds the duration of one
- * decision, because a row may have 150,000 reservations.
+ * Maximum number of reservations that a command without a reservation_id may end. Without this limit, a decision could
+ * take very long, because a row may have 150,000 reservations.
  */
 const MOST_RESERVATIONS_PER_COMMAND = 1_000
 /**

@@ -73,8 +73,8 @@ function replace(state: CatalogProductState, command: CatalogProductCommand, { n
 
 /**
  * Returns the skus of the command that the product does not use yet and for which it has no usable claim. A claim may
- * be too old to use, because a repeated claim request gets its first answer again for a day, and the claim may have
- * ended in the meantime.
+ * be too old to use: for a day, a repeated claim request gets its first answer again, even if the claim has ended in
+ * the meantime.
  */
 function unclaimedSkus(state: CatalogProductState | undefined, command: CatalogProductCommand, now: number): string[] {
   const used = new Set(state?.product.variants.map(({ sku }) => sku))

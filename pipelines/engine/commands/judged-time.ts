@@ -8,8 +8,8 @@ import { TopologyError } from '../topology/errors.ts'
 /**
  * The time by which a partition judges its commands: the highest timestamp that the broker has given to the current
  * command or to any earlier command, except commands that failed. This time never goes back, even if the clock of a new
- * partition leader is behind. The time depends only on the log, so the decision about a command does not depend on when
- * a worker read the command, and can be checked afterwards.
+ * partition leader is behind. The time depends only on the log. Decisions therefore do not depend on when a worker read
+ * the commands, and can be checked afterwards.
  */
 export interface JudgedTime {
   /** Returns the time of a command, epoch ms. Must be called once for every command. */

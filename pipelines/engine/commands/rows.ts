@@ -13,8 +13,8 @@ export interface Rows {
   get<K>(store: TimerStore<K>, key: K): number | undefined
   get<K, V>(store: KeyedStore<K, V>, key: K): V | undefined
   /**
-   * Iterates over rows in key order. The cost grows with the number of rows that the scan passes, including deleted
-   * rows that the database has not compacted yet, so begin at the first key that can exist.
+   * Iterates over rows in key order. Begin at the first key that can exist: the cost grows with the number of rows that
+   * the scan passes, including deleted rows that the database has not compacted yet.
    */
   scan<K, V>(store: KeyedStore<K, V>, range: KeyRange<K>): IteratorObject<[key: K, value: V]>
   /** Returns at most `limit` timers that are due at `now`, earliest first. */

@@ -38,9 +38,8 @@ export interface ReplayResult {
 /**
  * Sends dead letters back to their source partitions with their original key, value, timestamp and headers. Additional
  * headers contain the number of replays and the original timestamp. Every reader of the source topics gets the records
- * again. Unless `again` is set, no record is replayed twice, because the records and the note about their replay are in
- * the same transaction, and because a later replay fences any replay for the same topology or sink that is still
- * running.
+ * again. Unless `again` is set, no record is replayed twice. The records and the note about their replay are in the
+ * same transaction, and a replay fences any earlier replay of the same topology or sink that is still running.
  * @throws Error if the source partition of a dead letter no longer exists; nothing is replayed then
  */
 export async function replayDeadLetters(transport: Transport, name: string, options: ReplayOptions = {}): Promise<ReplayResult> {

@@ -120,7 +120,7 @@ export interface StateQueries {
 
 export interface QueryDeps {
   readonly topology: Topology
-  /** Returns the number of partitions of a sub-topology's state. */
+  /** Returns the number of tasks of a sub-topology; 0 when its state no longer matches its sources. */
   readonly tasksOf: (part: SubTopology) => number
   readonly codecs: Codecs
   readonly session: StateSession
@@ -158,7 +158,10 @@ export function stateQueries(deps: QueryDeps): StateQueries {
   function storeOf(name: string): Known {
     const known = stores.get(name)
     if (known === undefined)
-      throw new QueryError('unknown_store', `topology ${topology.name} has no store ${name}; there are: ${[...stores.keys()].join(', ')}`)
+      throw new QueryError(
+        'unknown_store',
+        `topology ${topology.name} has no readable store ${name}; its readable stores are: ${[...stores.keys()].join(', ')}`,
+      )
     return known
   }
 
@@ -197,8 +200,8 @@ export function stateQueries(deps: QueryDeps): StateQueries {
 
   /**
    * Answers from local state. The value and its position are read synchronously, so that no commit can happen in
-   * between. Returns `not-ready` while the task of the partition is not running here, and undefined when this process
-   * has neither this task nor a copy that may answer.
+   * between. Returns `not-ready` while the partition's task restores its state here. Returns undefined when this
+   * process has neither this task nor a copy that may answer.
    */
   function answerHere<T>(known: Known, partition: number, standby: boolean, read: () => T): Answer<T> | undefined {
     const task = deps.tasks().find((each) => each.part === known.part && each.partition === partition)

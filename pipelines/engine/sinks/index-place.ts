@@ -27,7 +27,7 @@ export function searchedIndex<K, V>(index: Index<K, V>, family: IndexFamily, cli
       if (found === undefined) throw new TargetUnavailableError(`no index ${index.name} is complete yet`)
       if (!hasForm(found, index)) {
         throw new TargetUnavailableError(
-          `index ${found.name} was not built with the current definition (${definition}); the sink waits until the index is rebuilt`,
+          `${found.name} was built with a definition (settings, mappings and version) that differs from ${definition}, the definition of this program; the sink waits until it is rebuilt`,
         )
       }
       return writerOf(found.name)

@@ -29,9 +29,9 @@ export interface IndexPlace {
  */
 const LIMITS = { maxRecords: 2_000, maxBytes: 4 * 1024 * 1024, lingerMs: 250 }
 /**
- * Interval at which an idle partition checks whether its index has been replaced. A check takes the search server 4
- * to 8 ms of CPU time while its code is not yet compiled. A partition with changes needs no checks, because the server
- * refuses writes to a replaced index.
+ * Interval at which an idle partition checks whether its index has been replaced. Until the search server has compiled
+ * the code of such a check, each check takes 4 to 8 ms of CPU time. A partition with changes needs no checks, because
+ * the server refuses writes to a replaced index.
  */
 const PROBE_EVERY_MS = 5_000
 
@@ -63,7 +63,9 @@ export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTa
     open.set(partitionKey(topic, partition), { writer, topicId, stamp: stored?.stamp })
     if (stored === undefined) return undefined
     if (stored.topicId !== topicId || stored.next > end) {
-      throw new TargetUnavailableError(`index ${index.name} was filled from another log of ${topic}; the sink waits until it is rebuilt`)
+      throw new TargetUnavailableError(
+        `index ${index.name} contains records that are not in topic ${topic}, which was recreated or has lost records; the sink waits until the index is rebuilt`,
+      )
     }
     return stored.next
   }

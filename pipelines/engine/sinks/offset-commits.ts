@@ -15,8 +15,8 @@ export interface OffsetCommitsDeps {
 
 /**
  * Commits the offsets of the lanes, one commit at a time. A failure is only logged, because the lanes offer their
- * offsets again. If the sink restarts before they are committed, and its target stores no offsets, it reads a few
- * records a second time.
+ * offsets again. If the sink restarts before that, and its target stores no offsets, the sink reads a few records a
+ * second time.
  */
 export interface OffsetCommits {
   /** True when the next commit may begin. */

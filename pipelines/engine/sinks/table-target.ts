@@ -53,7 +53,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
   const identity = await store.prepare()
   /** Partitions that the table already marks as caught up, keyed by topic and number. */
   const noted = new Set<string>()
-  /** The ids of the topics with which this process has last opened the partitions, by topic and number. */
+  /** The topic id with which this process last opened each partition, keyed by topic and number. */
   const openedWith = new Map<string, string>()
 
   async function open({ topic, partition }: TopicPartition, facts: PartitionFacts): Promise<number | undefined> {

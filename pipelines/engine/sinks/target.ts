@@ -1,9 +1,9 @@
 import type { CommittedOffset, TopicPartition } from '../../../kafka/transport.ts'
 
 /**
- * A store into which a sink copies topics. Views and tables save the data and the offset up to which they have applied
- * the partition in one atomic step; an index saves the offset after the data. Reading continues from that offset. Only
- * lag monitors, tables (because their rows may expire) and targets without offsets need the committed offsets.
+ * A store into which a sink copies topics. Views and tables save, in one atomic step, the data and the offset up to
+ * which they have applied the partition. An index saves the offset after the data. Reading continues from that offset.
+ * Only lag monitors, tables (because their rows may expire) and targets without offsets need the committed offsets.
  */
 export interface SinkTarget {
   /** Appears in logs and metrics. */

@@ -141,8 +141,8 @@ export function epochQueries(session: StateSession, tasks: readonly TaskPlace[],
  * - state that is older than the retention of tombstones, or whose write time is in the future, unless nothing was
  *   added to its changelog after the state was written
  * - state whose log was recreated, or has lost records that the state contains
- * - state of a store without a changelog, if the state does not match the committed offsets or a source topic was
- *   recreated
+ * - the state of stores without a changelog, if the stored input offsets differ from the committed offsets, or if a
+ *   source topic was recreated
  * @param inputKnown false when the input position is unknown. Existing state (a copy, or the state of a task that
  * committed nothing) is then restored from the beginning, so that the restore shows whether the changelog has any
  * records.
@@ -217,9 +217,9 @@ function isCurrent(stored: number, end: number, { exactlyOnce }: StartOffsets): 
 }
 
 /**
- * Clears state without a changelog if it does not belong to the committed offsets, or if a source topic was recreated.
- * The offsets differ if another process has processed the partition in the meantime, or if this process committed
- * offsets but could not write the state.
+ * Clears the state of stores without a changelog if the stored input offsets differ from the committed offsets, or if a
+ * source topic was recreated. The offsets differ if another process has processed the partition in the meantime, or if
+ * this process committed offsets but could not write the state.
  */
 function dropStaleUnlogged(session: StateSession, task: TaskPlace, offsets: StartOffsets): void {
   const current = task.sources.every((source) => {

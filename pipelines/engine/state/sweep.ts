@@ -3,8 +3,8 @@ import { type Walk, walk } from './walk.ts'
 
 /**
  * Removes expired entries from a store, in small steps that cover the whole store over time. A sweep is necessary
- * because no record triggers the removal of an expired entry, and a timer per key would cost two more changelog records
- * for every key. An hourly pass over the store costs a few microseconds per key.
+ * because no record triggers the removal of an expired entry. A timer per key would cost two more changelog records for
+ * every key. An hourly pass over the store costs a few microseconds per key.
  */
 export interface Sweep extends Pick<Walk<never, never>, 'completed'> {
   /** Checks the next entries. After the last entry, the sweep does nothing until `period` changes; see `Walk`. */

@@ -80,11 +80,10 @@ export interface DeadLetterParts {
 
 /**
  * Returns the parts of a record that fit into the dead-letter topic. A record that fitted into its own topic may be too
- * large for the dead-letter topic, because topics limit the size of compressed batches, and a dead letter has more
- * headers. In that case, a key of more than 1 MiB is cut, headers of more than 1 MiB are omitted, and the value is cut
- * to the remaining size. Values of topics that erase records are always removed, and so are their keys if the topics
- * also erase keys. If the batch is unreadable, key and value are removed too. A header lists the parts that are
- * incomplete.
+ * large for the dead-letter topic: topics limit the size of compressed batches, and a dead letter has more headers. In
+ * that case, a key of more than 1 MiB is cut, headers of more than 1 MiB are omitted, and the value is cut to the
+ * remaining size. Values of topics that erase records are always removed, and so are their keys if the topics also
+ * erase keys. If the batch is unreadable, key and value are removed too. A header lists the parts that are incomplete.
  * @param place the record's original place, timestamp and headers; by default those in the chunk
  */
 export function deadLetterParts(

@@ -17,7 +17,10 @@ export interface FailedRecords {
   note(error: unknown): boolean
   /** Returns the faults of one partition, keyed by offset. The map is live: later calls of `note` extend it. */
   of(partition: TopicPartition): ReadonlyMap<number, Fault>
-  /** Returns the offset before which the rows that a record changes must be checked; -1 if there is none. */
+  /**
+   * Returns an offset. The rows that records before this offset change must be checked. -1 means that no rows must be
+   * checked.
+   */
   checksBefore(partition: TopicPartition): number
   /**
    * Returns why a commit could not write a row, if the task has repeated all records since its last commit and none of

@@ -46,8 +46,8 @@ export function placeOf(chunk: RecordChunk, row: number): RecordPlace {
 export class OutputError extends ProcessorError {}
 
 /**
- * Thrown when a processor returns something that is not an outcome, or when a record is rejected or cannot be decoded
- * and the policy of its source is to fail.
+ * Thrown when a processor returns something that is not an outcome. Also thrown when a record is rejected or cannot be
+ * decoded, and the policy of its source is to fail.
  */
 export class RefusedOutcome extends ProcessorError {}
 
@@ -96,16 +96,16 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Returns the stage of a failure; undefined if the policies for these stages do not apply to it. */
+/** Returns the stage of a failure; undefined if the failure stops the worker regardless of the source's policies. */
 function stageOf(error: unknown): 'process' | 'produce' | undefined {
   if (error instanceof RefusedOutcome || isStateFailure(error)) return undefined
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof OutputError) return 'produce'
   return 'process'
 }
 
-/** Adds to a `rowProblem` that none of the records since the last commit has caused it. */
+/** Extends a message from `rowProblem`: none of the records since the last commit has caused the problem. */
 export function causedByNoRecord(problem: string): string {
-  return `${problem}. No record has changed the row like this: look at the topology's ticks, time handlers and beforeCommit hooks`
+  return `${problem}. No record has caused this: look at the topology's ticks, time handlers and beforeCommit hooks`
 }
 
 /** Describes why a row of a store cannot be written. */

@@ -49,7 +49,10 @@ export interface RecordLoopParts {
   readonly closings: readonly (TimeClosing | undefined)[]
   readonly idling: TaskIdling
   readonly stores: readonly EngineStore[]
-  /** Returns a writer that only checks whether a store's changelog accepts a row; undefined for a store without one. */
+  /**
+   * Returns a writer that only checks whether a store's changelog accepts a row; undefined if the store has no
+   * changelog.
+   */
   readonly rowCheckOf: (store: EngineStore) => ChangelogWriter | undefined
   readonly ticks: TaskTicks
   readonly context: TaskContext

@@ -247,7 +247,8 @@ export class RecordQueue {
       return
     }
     this.values[slot] = this.#tombstone
-    if (this.#tombstone === FAULTY) this.faults.set(slot, decodeFault('no_value', 'the record has no value'))
+    if (this.#tombstone === FAULTY)
+      this.faults.set(slot, decodeFault('no_value', "the record has no value: to accept it, read the topic with tombstones: 'deliver'"))
   }
 
   /**

@@ -65,7 +65,8 @@ export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAc
 
   count(metric: string, by = 1): void {
     // One NaN would make the counter useless until the worker restarts.
-    if (!(by >= 0 && by < Infinity)) throw new ProcessorError(`it increases the counter ${metric} by ${by}`)
+    if (!(by >= 0 && by < Infinity))
+      throw new ProcessorError(`it increases the counter ${metric} by ${by}: use a finite number that is not negative`)
     increase(this.#metrics.counts, metric, by)
   }
 

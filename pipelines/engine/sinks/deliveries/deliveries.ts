@@ -16,7 +16,7 @@ import { deliverySlots } from './slots.ts'
  */
 const COMMIT_EVERY_MS = 20
 /**
- * How many partitions the retry topic has for each pause length in production. One process reads each partition, so
+ * How many partitions the retry topic has for each pause length in production. Only one process reads a partition, so
  * this number limits how many processes can share the retries with the same pause.
  */
 const PRODUCTION_PARTITIONS_PER_STEP = 4

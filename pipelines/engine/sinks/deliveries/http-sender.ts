@@ -9,7 +9,7 @@ export interface HttpSenderOptions {
   /** Maximum number of connections. */
   readonly connections: number
   /**
-   * Time limit of a request, from opening the connection to the end of the response.
+   * Time limit of a request, including the wait for a free connection and the response.
    * @default 5 s
    */
   readonly timeoutMs?: number

@@ -113,8 +113,8 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
       runtime.log.warn({ ...partition, target: courier.name, from: next, to: start }, 'sink_records_lost_to_retention')
     }
     const done = isOfThisLog ? [...doneOffsets(known.offset, known.metadata)] : []
-    // If the log has lost its end, new records get the same offsets as lost ones. Offsets of done records from the end
-    // of the log on are therefore dropped.
+    // If the log has lost its end, new records get the same offsets as lost ones. Done offsets at or after the end of
+    // the log are therefore dropped.
     const kept = done.filter((offset) => offset < end)
     window = offsetWindow(Math.max(next, start), kept)
     hasNews = true

@@ -395,7 +395,7 @@ test('a row that cannot be written stops the worker if a tick between the record
   driver.run()
   driver.advanceWallClock(1_000)
   expect(() => driver.settle()).toThrow(
-    /^hoarding: a row of the store kept cannot be written: .*\. No record has changed the row like this: look at .* ticks/,
+    /^hoarding: a row of the store kept cannot be written: .*\. No record has caused this: look at .* ticks/,
   )
 })
 
