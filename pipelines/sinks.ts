@@ -130,8 +130,8 @@ export interface IndexRebuilds<Request, Status> {
 }
 
 /**
- * Builds an index on request, and when `keepIndex` finds that it is missing or does not fit. Only one process at a time
- * runs this job.
+ * Builds an index on request, and whenever `keepIndex` finds that the index is missing, unusable or outdated. Only one
+ * process at a time runs this job.
  */
 export function indexKeeper<K, V, Request, Status>(
   name: string,
