@@ -130,8 +130,8 @@ export interface IndexRebuilds<Request, Status> {
 }
 
 /**
- * Builds an index on request, and also when `keepIndex` finds that the index is missing or no longer matches its topic or
- * its definition. Only one process at a time runs this job.
+ * Builds an index on request, and whenever `keepIndex` finds that the index is missing, unusable or outdated. Only one
+ * process at a time runs this job.
  */
 export function indexKeeper<K, V, Request, Status>(
   name: string,

@@ -14,7 +14,7 @@ import { fraudProfilesView } from '../../state/views/fraud/profiles.ts'
 import { decisionView } from '../../state/views/results.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
-/** `txn.scored` without its features, except for the amount. */
+/** `txn.scored` with only one of its features, the amount in US dollars. */
 const scoredTransactions: Topic<string, ScoredTransaction> = {
   ...txnScored,
   value: projection<ScoredTransaction>(txnScored.value, [

@@ -20,7 +20,7 @@ const COMPLETE_WITHIN_RECORDS = 1_000
  * @param name name of the concrete index; this turn holds the index's token
  * @param topicId the id of the index's topic
  * @param isSearched true if searches use another index in the meantime
- * @throws Error when another process has taken over the index
+ * @throws Error when another process has taken over or deleted the index
  */
 export async function fillIndex<K, V>(
   deps: KeeperDeps<K, V>,
@@ -62,8 +62,8 @@ export async function fillIndex<K, V>(
   for (let partition = 0; partition < count; partition++) await markEmpty(partition)
 
   /**
-   * Stores a position for every partition, even for an empty one. A position that is missing later therefore shows that
-   * the index has lost data.
+   * Stores a position for a partition that has none, because it is empty. A complete index thus has a position for
+   * every partition, so a position that is missing later shows that the index has lost data.
    */
   async function markEmpty(partition: number): Promise<void> {
     if ((await writer.position(topic.name, partition)) !== undefined) return

@@ -89,8 +89,8 @@ async function usableIndex<K, V>(
 /**
  * Compares the positions in an index with its topic.
  * - `lost`: a position is missing. A complete index has a position for every partition, so it has lost its data.
- * - `ahead`: a position is behind the end of the topic, which has lost its last records. New records get the offsets of
- *   the lost ones, so the index would ignore them.
+ * - `ahead`: a position is beyond the end of its partition, which has lost its last records. New records get the
+ *   offsets of the lost ones, so the index would ignore the new records.
  * - `sound`: the index is neither lost nor ahead. An index that cannot be read at the moment also counts as sound,
  *   because its data may still be there.
  * @param address an alias of the index

@@ -55,7 +55,7 @@ export function addTweet(cell: TermCell, { original, minute, tweet, repeats }: C
   cell.repeats = addRepeats(cell.repeats, repeats)
 }
 
-/** Adds the sample at this position to the samples. A tweet that is not kept as a sample may be drawn instead. */
+/** Adds the sample at position `at` of `from`. A tweet that is not kept as a sample may be drawn instead. */
 export function addNewest(to: Pick<TermCell, 'samples' | 'drawn'>, from: Buffer, at: number): void {
   const leftOut = addSample(to, from, at)
   if (leftOut !== undefined) to.drawn = addDrawnSample(to.drawn, leftOut)

@@ -15,8 +15,8 @@ export const DRAWN_TWEETS = 24
  */
 export const LEAST_DRAWN = MAX_PER_USER + 1
 /**
- * Length of the periods from which tweets are drawn separately. The draw of a window is made from its periods, because
- * the tweets of old periods leave the window.
+ * Length of the periods from which tweets are drawn separately. Old tweets leave the window, so the draw of a window is
+ * made from the draws of the periods that it still contains.
  */
 const PERIOD_MINUTES = 20
 /** Number of periods that are kept. Windows reach no further back, even if the newest tweet is dated ahead. */
@@ -52,8 +52,8 @@ export function hashOf(low: number, high: number): number {
 }
 
 /**
- * Adds a tweet unless its period already has enough tweets with lower hashes. The result does not depend on the order
- * or repetition of tweets.
+ * Adds a tweet unless its period is too old or already has enough tweets with lower hashes. The result does not depend
+ * on the order or repetition of tweets.
  * @returns `drawn` itself if nothing has changed
  */
 export function addDrawn(drawn: DrawnTweets, { tweet_id, created_at }: Pick<SampleTweet, 'tweet_id' | 'created_at'>): DrawnTweets {

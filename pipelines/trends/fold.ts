@@ -18,8 +18,8 @@ export interface Topic {
   /** Up to `MAX_RELATED` leaders of other topics that share tweets with this one, most similar first. */
   readonly related: readonly RankedTerm[]
   /**
-   * The leader's drawn tweet that is in the samples of the most other terms among the best; null if the leader has no
-   * drawn tweet or is not among the best `FOLDED_TERMS`.
+   * The drawn tweet of the leader that was also drawn for the greatest number of other terms among the best; null if
+   * the leader has no drawn tweet or is not among the best `FOLDED_TERMS`.
    */
   readonly typicalTweet: bigint | null
 }

@@ -43,6 +43,9 @@ export function frequentTerms({ rare, frequent, baselines, volumes, learned, rou
   /**
    * Makes a rare term frequent, with all its contributions. No region has a state or a stored baseline for the term
    * yet.
+   * @param row the row of the rare term; undefined if the term is new
+   * @param more contributions that the row does not contain
+   * @param added see `addToRegions`
    */
   function becomeFrequent(term: string, row: RareTerm | undefined, more: readonly TermCell[], ctx: Context, added?: AddedVolumes): void {
     const known = row?.cells ?? []
@@ -56,8 +59,8 @@ export function frequentTerms({ rare, frequent, baselines, volumes, learned, rou
   }
 
   /**
-   * Stores the baselines of a rare term. The baselines are computed from the row, because it has all contributions
-   * since the term was tracked.
+   * Creates an empty baseline for each region that tracks a rare term. The row has all contributions since the tracking
+   * began, so the baselines can still learn these hours.
    */
   function keepBaselines(term: string, { tracked }: RareTerm): void {
     for (const { woeid, hour } of tracked) {

@@ -43,7 +43,7 @@ export type LeadingTerms = ReturnType<typeof leadingTerms>
  * kept by score. A term can change its kind only at the beginning of an hour.
  *
  * Baselines change from minute to minute, so a score can rise without a contribution. The bound of a term with a
- * baseline is therefore its score with the lowest baseline up to the end of the next hour, and the term must be offered
+ * baseline is therefore its score with the lowest baseline up to the end of the next hour. Such a term must be offered
  * again in each hour.
  */
 export function leadingTerms({ usualOf, perRegion, saved }: LeadingTermsOptions) {
@@ -134,6 +134,7 @@ export function leadingTerms({ usualOf, perRegion, saved }: LeadingTermsOptions)
   /**
    * Offers a rare term in the regions of a change.
    * @param changed the counts whose regions need an offer, out of `all` counts of the term
+   * @param isWanted limits the offers to these regions
    */
   function offerRare(term: TermBytes, all: CellCounts, changed: CellCounts, isWanted?: ReadonlySet<number>): void {
     const first = lastMinute - WINDOW_MINUTES + 1

@@ -145,8 +145,10 @@ export class RareRow {
 export const rareTerm = rawValue(codec)
 
 /**
- * Returns true if the cells must be combined after an addition. Combining is rare, because it costs more than anything
- * else that happens to a rare term.
+ * Returns true if the cells must be combined after an addition. Cells are seldom combined, because this costs more than
+ * anything else that happens to a rare term.
+ * @param bytes size of the cells before the addition
+ * @param added size of the addition
  */
 export function mustCompact(bytes: number, added: number): boolean {
   return bytes + added > APPENDED_BYTES && sizeClass(bytes + added) > sizeClass(bytes)

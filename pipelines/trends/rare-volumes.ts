@@ -12,7 +12,7 @@ import { MINUTE_MS } from './time.ts'
 const MAX_ROWS = 1_000
 /** Maximum size of an encoded 32-bit number. */
 const MAX_NUMBER_BYTES = 5
-/** A time in milliseconds, zigzag-encoded, has six bytes until 2039 and then seven. */
+/** Upper bound for the size of a time. In milliseconds and zigzag-encoded, it has six bytes until 2039, then seven. */
 const MAX_TIME_BYTES = 8
 const MORE = 0x80
 

@@ -48,8 +48,8 @@ export function regionLists(options: RegionListsOptions) {
     let made = 0
     for (const woeid of ownRegions(ctx)) {
       const reported = reports.ofWindow(woeid, windowEnd)
-      // The partitions share the regions without tweets. If a partition is missing, its share is not reported, so the
-      // lists of these regions are made without a report.
+      // The partitions divide the regions without tweets among themselves. A missing partition does not report its
+      // regions, so the lists of these regions are made without a report.
       if (reported.length === 0 && ctx.missing === 0) continue
       publishRegion(woeid, windowEnd, reported, ctx)
       reports.published(reported)

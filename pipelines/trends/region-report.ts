@@ -49,6 +49,7 @@ export type ReportedCounts = Pick<TrendCandidate, 'count' | 'baseline' | 'tracke
 /**
  * Receives an entry of a report.
  * @param details the earlier report that contains the details; undefined if this report contains them
+ * @param at position at which the details begin, among the details of the report that contains them
  */
 export type VisitEntry = (entry: ReportedCounts, details: ReportReference | undefined, at: number) => void
 
@@ -103,7 +104,7 @@ export class RegionReport implements ReportHead {
     return this.#fresh + this.#known
   }
 
-  /** End of the earliest window to whose report this report or a later one may refer. */
+  /** The earliest window end of this report and of the reports to which it refers. */
   get oldest(): number {
     return this.references.reduce((oldest, { windowEnd }) => Math.min(oldest, windowEnd), this.windowEnd)
   }

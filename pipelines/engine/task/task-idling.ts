@@ -24,7 +24,7 @@ const never: TaskIdling = { until: () => -Infinity }
  */
 export function taskIdling(sources: readonly IdlingSource[], maxIdleMs: number): TaskIdling {
   if (maxIdleMs < 0 || sources.length === 1) return never
-  /** When each source was found to be read to its end; undefined for sources that are not at their end. */
+  /** When the task found that it had read a source to its end, epoch ms; undefined for sources with more records. */
   const endedSince: (number | undefined)[] = sources.map(() => undefined)
 
   /** Returns the time until which the task waits for this source. */

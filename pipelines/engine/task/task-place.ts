@@ -8,7 +8,7 @@ export interface Changelog {
   readonly store: string
   readonly topic: string
   readonly partition: number
-  /** Name of the position in the state that says up to which changelog offset the state is complete. */
+  /** Name of the position that contains the changelog offset up to which the state is complete. */
   readonly positionName: string
   /** Name of the position that contains the fingerprint of the topic's id. */
   readonly identityName: string
@@ -31,8 +31,8 @@ export interface TaskPlace {
   readonly sources: readonly TopicPartition[]
   readonly changelogs: readonly Changelog[]
   /**
-   * Stores without a changelog. A worker's state of such a store is valid only if no other process has processed the
-   * partition in the meantime.
+   * Stores without a changelog. A worker can use its state of such a store only if the state belongs to the offsets
+   * that the group has committed.
    */
   readonly unloggedStores: readonly string[]
 }

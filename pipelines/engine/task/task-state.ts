@@ -20,8 +20,8 @@ const SUCCESSORS: Readonly<Record<TaskState, readonly TaskState[]>> = {
 }
 
 /**
- * Thrown for a transition between states that is not allowed, and for an operation on a task that is not in the state
- * that the operation needs. Both are bugs in the engine.
+ * Thrown for a forbidden transition between states, and for an operation on a task in the wrong state. Both are bugs in
+ * the engine.
  */
 export class IllegalTaskTransition extends Error {
   override readonly name = 'IllegalTaskTransition'

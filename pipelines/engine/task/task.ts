@@ -200,8 +200,8 @@ export function streamTask(deps: TaskDeps): StreamTask {
   }
 
   /**
-   * Throws if a commit could not write a row although no record is the cause. The tick that has changed the row may not
-   * run again while the records are repeated, so the next commit could succeed without the work of the tick.
+   * Throws if an earlier commit could not write a row, and the repetition has shown that no record caused this. A tick
+   * that changed the row may not have run again, so this commit could succeed without the tick's work.
    */
   function expectCause(): void {
     if (!repeats) return

@@ -89,7 +89,7 @@ export interface TestDriver {
   read<K, V>(topic: Topic<K, V>): TestRecord<K, V>[]
   /** Returns the dead letters that were written since the last call, as bytes with headers. */
   readDeadLetters(): LogRecord[]
-  /** Advances the clock step by step, so that every tick and time marker in between runs at its own time. */
+  /** Advances the clock step by step, so that every tick runs and every time marker is sent at its own time. */
   advanceWallClock(ms: number): void
   /** Returns the store of the task that owns a partition. Must be called after `settle` or in record mode. */
   store<S extends EngineStore>(name: string, partition?: number): S

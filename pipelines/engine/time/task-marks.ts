@@ -4,7 +4,7 @@ import type { StreamDeclaration } from '../topology/declaration.ts'
 import { type MarkedSource, type TimeMarks, timeMark, timeMarks } from './time-mark.ts'
 import { timeMarkerHeaders } from './time-marker.ts'
 
-/** Manages the time markers that a task of a first stage sends to later stages. */
+/** Creates the time marks with which a task of a first stage sends time markers to later stages. */
 export function taskMarks(
   streams: readonly StreamDeclaration[],
   sources: readonly MarkedSource[],

@@ -99,7 +99,7 @@ export function caughtUpTicks(streams: readonly StreamDeclaration[], sources: re
   return timeMarks(ticks, sources)
 }
 
-/** Closes times in a later stage. It receives the time markers for one stream of a task. */
+/** Closes times for one stream of a task in a later stage, when the time markers have arrived. */
 export interface TimeClosing {
   /**
    * Must be called when the store is open. Resumes a time whose markers were committed but whose handlers have not run.
@@ -122,6 +122,7 @@ export interface TimeClosing {
 
 /**
  * Creates the object that closes times for a stream.
+ * @param stages the stages that send markers into the stream: all of them, and those that only forward times
  * @param partitions the partition count of this stage. The markers that it forwards contain this count.
  */
 export function timeClosing(

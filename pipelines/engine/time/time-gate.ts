@@ -8,8 +8,9 @@ import type { TimeStore } from './time-store.ts'
 export interface TimeGate {
   accept(marker: TimeMarker): void
   /**
-   * Returns the time that can be closed now, because all upstream partitions, or enough of them (`CloseWithout`), have
-   * sent a marker for it or (in a first stage) for a later time. Undefined when there is none.
+   * Returns a time that can be closed now; undefined when there is none. Either all upstream partitions have sent a
+   * marker for this time or (in a first stage) for a later time, or enough of them have sent a marker for this time
+   * (`CloseWithout`).
    */
   due(): number | undefined
   /**
@@ -37,11 +38,11 @@ const SENT_PREFIX = 'sent/'
  * was sent while the clock was ahead. In both cases only the lower time is certain, and later times wait for the next
  * marker.
  *
- * A marker of a first stage also covers all earlier times. A marker of a forwarding stage covers only its own time. The
- * reason is that a partition of a forwarding stage emits the output of a time only if it has closed exactly that time,
- * and a partition that received its markers in a different order may have skipped the time. The gate then does not
- * close that time either, and waits for the next one. A forwarding stage forwards each time once and in ascending
- * order, so a marker that is not higher than the previous one is a repetition.
+ * A marker of a first stage also covers all earlier times. A marker of a forwarding stage covers only its own time: a
+ * partition of such a stage emits the output of a time only if it has closed exactly that time. A partition that
+ * received its markers in a different order may have skipped the time. The gate then does not close that time either,
+ * and waits for the next one. A forwarding stage forwards each time once and in ascending order, so a marker that is
+ * not higher than the previous one is a repetition.
  * @param stages all stages that send markers into the topic; until every one of them has sent markers, no time is
  * closed
  * @param forwarding those stages that only forward times that they have closed

@@ -23,8 +23,8 @@ const numberCodec: Codec<number> = {
 const numberFormat: ValueFormat<number> = { schema: undefined, open: () => numberCodec }
 
 /**
- * A small store for the few numbers that the engine itself needs, keyed by name: received markers and the closed time.
- * The numbers are stored and restored like other state.
+ * A small store for the few numbers that the engine itself needs, keyed by name, such as received markers and the
+ * closed time. The numbers are stored and restored like other state.
  */
 export interface TimeStore extends EngineStore {
   get(key: string): number | undefined
@@ -34,8 +34,8 @@ export interface TimeStore extends EngineStore {
 }
 
 /**
- * Creates a time store. All entries are in memory: mainly one per upstream partition, and one per time for which only
- * some of the partitions have sent a marker.
+ * Creates a time store. All entries are in memory: mainly the last marker of each upstream partition, and the numbers
+ * of markers for times that are not closed yet.
  */
 export function timeStore(name: string): TimeStore {
   const entries = new Map<string, number>()

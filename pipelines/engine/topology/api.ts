@@ -73,8 +73,8 @@ export interface OnError {
   /** What happens to records for which a processor, or its `reads`, throws. Default fail. */
   readonly process?: OnFailure
   /**
-   * What happens to records with an output that cannot be encoded or is too large for its topic, and to records that
-   * change a row of a store that cannot be encoded or is too large for its changelog. Default fail.
+   * What happens to records with an output that cannot be encoded or is too large for its topic, and to records after
+   * which a store has a row that cannot be encoded or is too large for its changelog. Default fail.
    */
   readonly produce?: OnFailure
 }
@@ -111,10 +111,10 @@ export interface Stream<K, V> {
    */
   markTime(options: { everyMs: number; delayMs: number; to: AnyTopic }): Stream<K, V>
   /**
-   * Runs a handler for a time when markers for this time have arrived from all upstream partitions. The handler's
-   * output and the forwarded marker are written in the same transaction. A handler that is a generator may yield so
-   * that heartbeats can be sent. No other code of the task runs in between, and the worker never commits an unfinished
-   * handler.
+   * Runs a handler for a time when markers for this time have arrived from all upstream partitions, or from enough of
+   * them (`TimeOptions.closeWithout`). The handler's output and the forwarded marker are written in the same
+   * transaction. A handler that is a generator may yield so that heartbeats can be sent. No other code of the task runs
+   * in between, and the worker never commits an unfinished handler.
    */
   onTime(name: string, options: TimeOptions, handler: TimeHandler): Stream<K, V>
 }
@@ -236,8 +236,8 @@ export interface RecordContext<K> extends Context {
 export interface EmitOptions {
   /**
    * Timestamp of the record, epoch ms; a fraction is cut off. `emit` throws for NaN and other impossible times. The
-   * default is the timestamp of the current record, the time of the tick or time handler, or the event time in a
-   * `beforeCommit` hook.
+   * default is the timestamp of the current record, or the time of the tick or time handler. In a `beforeCommit` hook,
+   * it is the event time, or the wall clock before the first record.
    */
   readonly timestamp?: number
   /** Partition of the record. By default, the murmur2 hash of the key's bytes determines it, as in the Java client. */

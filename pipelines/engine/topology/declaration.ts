@@ -191,7 +191,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
         if (closeWithout !== undefined) {
           checkPeriod(`onTime ${name}`, 'closeWithout.afterMs', closeWithout.afterMs)
           if (!(closeWithout.share > 0 && closeWithout.share < 1))
-            refuse(`onTime ${name}: closeWithout.share must be between 0 and 1, not ${closeWithout.share}`)
+            refuse(`onTime ${name}: closeWithout.share must be more than 0 and less than 1, not ${closeWithout.share}`)
         }
         declaration.timeHandlers.push({
           kind: 'on-time',

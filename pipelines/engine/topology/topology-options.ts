@@ -12,7 +12,7 @@ import { TopologyError } from './errors.ts'
  *   `FetcherOptions`. With `until-commit` they collect until shortly before the next commit can begin. Default 0 with
  *   `commitWhenIdle`, and otherwise a fifth of the commit interval, at most 50 ms.
  * - `maxIdleMs`: how long a task with several sources waits for a source without queued records while another source
- *   has some. With 0 (default), the task waits only for records that are known to be in the broker, so that a backlog
+ *   has some. With 0 (default), the task waits only for records that are known to be on the broker, so that a backlog
  *   is processed in chronological order. With a positive value, the task also waits up to this long for records that
  *   may still arrive. With -1, it never waits.
  * - `standby`: number of copies of each task's state on other workers. When the task's worker fails, one of these

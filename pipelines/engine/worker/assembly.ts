@@ -274,7 +274,9 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   }
 }
 
-/** Returns each store's share of the default cache size, as if this worker ran all tasks. */
+/**
+ * Returns each store's share of the default cache size, as if this worker ran all tasks. The share has a lower limit.
+ */
 function defaultCacheBytes(parts: readonly SubTopology[], { tasksOf }: PartitionCounts): number {
   const stores = parts.reduce((sum, part) => sum + part.stores.length * tasksOf(part), 0)
   return Math.max(LEAST_DEFAULT_CACHE_BYTES, DEFAULT_SHARED_CACHE_BYTES / Math.max(1, stores))

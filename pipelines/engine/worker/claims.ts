@@ -15,9 +15,9 @@ const CLAIM_MS = 10_000
 const CLAIM_EVERY_MS = 200
 
 /**
- * Sends additional heartbeats after the group has changed, to get the partitions that this member should have. This
- * shortens the time in which no worker processes a partition: from the moment when its owner gives it up to the next
- * heartbeat of the new owner.
+ * Sends additional heartbeats after the group has changed, to get the partitions that this member should have. Between
+ * the moment when its owner gives up a partition and the next heartbeat of the new owner, no worker processes the
+ * partition. The additional heartbeats shorten this gap.
  */
 export interface Claims {
   /** Sends an additional heartbeat if one is due. Called in every turn of the worker's loop. */

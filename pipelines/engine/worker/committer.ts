@@ -66,8 +66,8 @@ const MAX_FAILED_WRITES = 3
 export interface Committer {
   /**
    * Finishes a commit that the brokers have answered, and starts one that is due. Waits for the brokers only when the
-   * next transaction must not grow any further or when only positions have moved, and for the database while it cannot
-   * take rows without blocking the event loop.
+   * open transaction must not grow any further, or when only positions have moved. Waits for the database while it
+   * cannot take rows without blocking the event loop.
    * @param worked true when this turn of the loop processed records
    */
   commitIfDue(worked: boolean): Promise<void>
@@ -303,8 +303,8 @@ export function committer(deps: CommitterDeps): Committer {
 
   /**
    * Refreshes the write time of the state if the group confirms the membership. If the process was suspended for long,
-   * another worker may have processed the partitions, and the broker may no longer have its tombstones. With a fresh
-   * write time, this worker would later keep rows that the other worker has deleted.
+   * another worker may have processed the partitions, and the broker may no longer have that worker's tombstones. With
+   * a fresh write time, this worker would later keep rows that the other worker has deleted.
    */
   async function refreshAge(now: number): Promise<void> {
     if (elapsed(lastAgeRefresh, now) < AGE_REFRESH_MS) return
@@ -334,8 +334,7 @@ export function committer(deps: CommitterDeps): Committer {
         return
       }
       const full = isFull()
-      // The interval has passed but another commit is still running, so the batch grows until the brokers are ready for
-      // its commit.
+      // While another commit is running, the brokers are not ready for the next one, so the open transaction grows.
       if (underWay !== undefined && !full) return
       const { closingDue } = tasks
       const due = full || tasks.commitDue || elapsed(lastCommitAt, now) >= spacingMs()

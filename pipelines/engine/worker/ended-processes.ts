@@ -34,7 +34,7 @@ interface KnownAddress {
 
 /**
  * Returns a function that reports whether the process at an HTTP address has ended. The function returns true if the
- * address accepted a connection from this process earlier and has refused connections for at most `ENDED_FOR_MS`, which
+ * address accepted a connection from this process earlier and has refused connections for at most `ENDED_FOR_MS`. This
  * normally means that no process listens there any more. A machine that has failed or cannot be reached gives no
  * answer, so the function returns false.
  *

@@ -37,8 +37,8 @@ export interface Host {
    */
   readonly started: Promise<void>
   /**
-   * Resolves when all runners have ended after `stop`. Rejects if one of them ended earlier, after all others have
-   * stopped.
+   * Resolves when all runners have ended after `stop`. If one of them ends earlier, the host stops all others, and the
+   * promise then rejects.
    */
   readonly done: Promise<void>
   stop(): Promise<void>

@@ -13,6 +13,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
  * Call this function only while the database in the same folder is open, because the database's lock keeps other
  * processes out.
  * @param folder the state folder of this worker process
+ * @param name the name of the group
  */
 export function memberIdentity(folder: string, name: string, runtime: Pick<Runtime, 'id'> = systemRuntime()): MemberIdentity {
   const file = join(folder, `identity-${name}.json`)

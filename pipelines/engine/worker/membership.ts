@@ -42,9 +42,9 @@ const OPEN_TRANSACTIONS_LOOK_MS = 1_000
  * worker's loop.
  */
 export interface Membership {
-  /** Handles the next group event and the results that have arrived since the last call. */
+  /** Handles the next group event, and the results of background requests that have arrived since the last call. */
   handleEvents(): Promise<void>
-  /** True when results are waiting to be handled. */
+  /** True when results of background requests are waiting to be handled. */
   readonly hasNews: boolean
   /**
    * Restarts from the last commit with a newly initialised producer and a new membership.

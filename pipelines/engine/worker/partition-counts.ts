@@ -14,7 +14,7 @@ export interface PartitionCounts {
   readonly withoutTask: readonly string[]
   /** The topics that no longer existed when they were last looked up. */
   readonly missing: readonly string[]
-  /** Stores which topics no longer exist. @returns those that were not missing before */
+  /** Notes which topics are missing from `found`. @returns those that were not missing before */
   noteMissing(found: ReadonlyMap<string, number>): string[]
   /** Returns true if the partition was added after the worker had started. */
   isNew(partition: TopicPartition): boolean

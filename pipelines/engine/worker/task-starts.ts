@@ -33,7 +33,7 @@ export interface RestoreProgress {
   readonly task: string
   /** Number of changelog records that were applied. */
   readonly records: number
-  /** Number of offsets that remain to be read. It is an upper bound for the number of records. */
+  /** Number of offsets that remain to be read. It is an upper bound for the number of remaining records. */
   readonly remaining: number
   readonly recordsPerSecond: number
 }
@@ -76,8 +76,8 @@ interface OpenChangelog {
 }
 
 /**
- * Takes tasks from CREATED to RUNNING while other tasks process records. It reads their changelogs with the worker's
- * own fetcher.
+ * Takes tasks from CREATED to RUNNING while other tasks process records. Reads the changelogs of the new tasks with the
+ * worker's own fetcher.
  */
 export interface TaskStarts {
   /** Plans the restore of the tasks. Tasks with nothing to read start at the next `finish`. */

@@ -6,8 +6,8 @@ import type { Topology } from '../topology/topology.ts'
 import type { CommitFault } from './commit.ts'
 
 /**
- * The processing guarantee. `exactly-once` uses transactions. `at-least-once` does not; after a crash, it processes the
- * records since the last commit again.
+ * The processing guarantee. `exactly-once` uses transactions. `at-least-once` does not, so after a crash the records
+ * since the last commit may affect the output and the state twice.
  */
 export type Guarantee = 'exactly-once' | 'at-least-once'
 
@@ -34,8 +34,9 @@ export interface WorkerConfig {
   /** How long the state of partitions that have moved away stays on disk in case they return. Default 1 h. */
   readonly keepStateMs?: number
   /**
-   * How long a new worker whose turn it is may copy the state of its future partitions before it asks the group for
-   * these partitions. Their current owners process them in the meantime. Default 30 min; 0 turns warm-ups off.
+   * How long a new worker may copy the state of its future partitions before it asks the group for these partitions,
+   * counted from the moment when no earlier new worker is still copying. The current owners process the partitions in
+   * the meantime. Default 30 min; 0 turns warm-ups off.
    */
   readonly warmUpMaxMs?: number
   /**
@@ -71,7 +72,8 @@ export interface WorkerDeps {
   readonly address?: string
   /**
    * Returns whether the process at an address has certainly ended. If the workers have copies of the state, or the
-   * topology has no state, they then take over before the session of the ended process times out.
+   * topology has no changelogs, they then take over before the session of the ended process times out. Not used with
+   * `keepPlaceOnStop`.
    */
   readonly hasEnded?: (address: string) => Promise<boolean>
   /** Called after every commit that the brokers took part in, with the duration of all its steps in seconds. */

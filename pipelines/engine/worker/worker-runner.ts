@@ -14,7 +14,7 @@ export function workerRunner(worker: Worker): Runner {
     notReady() {
       const { ready, state, restoring, tasks, withoutTask, deletedTopics, warmUp } = worker.status()
       if (ready) return undefined
-      if (state !== 'running') return `it is ${state}`
+      if (state !== 'running') return `its state is ${state}`
       if (deletedTopics.length > 0) return `these topics were deleted: ${deletedTopics.join(', ')}`
       if (withoutTask.length > 0) return withoutTask.join('; ')
       if (warmUp !== undefined)
@@ -117,7 +117,7 @@ function* workerSamples(worker: Worker): Generator<Sample> {
     yield sample('records_skipped_total', 'Failed records that a policy of their source has skipped', count, { source, stage, handling })
   yield sample('records_late_total', 'Records that arrived after their window and its grace period', metrics.late)
   for (const [reason, value] of metrics.dropped) yield sample('records_dropped_total', 'Records ignored on purpose', value, { reason })
-  for (const [metric, value] of metrics.counts) yield sample('processor_events_total', 'Counted by processors', value, { metric })
+  for (const [metric, value] of metrics.counts) yield sample('processor_events_total', 'Events counted by processors', value, { metric })
   yield sample('commits_total', 'Committed transactions', commits)
   yield sample('fences_total', 'Times that the worker was fenced', fences)
   yield sample('stalls_total', 'Stalls of the event loop during which a thread sent the heartbeats', stalls)

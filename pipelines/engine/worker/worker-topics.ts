@@ -83,7 +83,9 @@ export function checkInternalTopics(topologies: readonly Topology[]): void {
     for (const name of [...repartitions, ...changelogNames(topology, declaration)]) {
       const owner = owners.get(name) ?? topology.name
       if (owner !== topology.name) {
-        throw new TopologyError(`topologies ${owner} and ${topology.name} would share the topic ${name}: rename a topology, store or stage`)
+        throw new TopologyError(
+          `topologies ${owner} and ${topology.name} would share the topic ${name}: rename a topology, store or repartition topic`,
+        )
       }
       owners.set(name, owner)
     }

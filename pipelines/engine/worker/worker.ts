@@ -114,7 +114,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   let loop: Promise<void> | undefined
   /** True when another process has initialised the worker's transactional id. */
   let replaced = false
-  /** The damage that a query has found in the state. */
+  /** The error of a query that has found corrupted state. */
   let damage: StateCorrupted | undefined
   const hasStandbys = (topology.options.standby ?? 0) > 0
 

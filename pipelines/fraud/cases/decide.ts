@@ -144,9 +144,9 @@ function changed(before: FraudCase, command: FraudCaseCommand, { status, verdict
 }
 
 /**
- * Returns the time of the last verdict about a case, epoch ms; 0 if there is none. Each verdict is later than the
- * previous one, even if both are given in the same millisecond or the clock goes back, because readers take the newest
- * verdict as the label of the transaction.
+ * Returns the time of the last verdict about a case, epoch ms; 0 if there is none. Readers take the newest verdict as
+ * the label of the transaction. Each verdict must therefore be later than the previous one, even if both are given in
+ * the same millisecond or the clock goes back.
  */
 function timeOfLastVerdict({ history }: FraudCase): number {
   return history.findLast(({ verdict }) => verdict !== null)?.at ?? 0

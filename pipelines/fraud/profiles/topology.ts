@@ -31,8 +31,8 @@ const BY_ENTITY = { partitions: 1, productionPartitions: 128 }
 /** How long a repeated transaction is recognised. By default, the API also repeats its first answer for this long. */
 const COUNTED_MS = DAY_MS
 /**
- * Memory for cached times of counted transactions in each task. It is small, because few transactions are repeated, so
- * that a cached time is hardly ever used again.
+ * Memory for cached times of counted transactions in each task. It is small: few transactions are repeated, so a cached
+ * time is hardly ever used again.
  */
 const COUNTED_CACHE_BYTES = 1_048_576
 const SWEEP_EVERY_MS = 1_000
@@ -136,7 +136,7 @@ export const fraudProfilesTopology = topology(
       let users: string[] = []
 
       /**
-       * Records that the next commit changes a profile.
+       * Notes a change of a profile, which the next commit applies. Returns the profile.
        * @param kind index of the entity's kind in ENTITY_KINDS
        * @param row byte offset of a transaction in `rows`
        */

@@ -7,7 +7,7 @@ const DIRECT = 'direct'
 
 /** Form of a referrer from a mobile app. It names the app's package instead of a host. */
 const APP = /^(?:android|ios)-app:\/\/([\w.-]+)/
-/** Maximum length of a referrer; longer referrers are ignored. Browsers truncate referrers to 4,096 characters. */
+/** Maximum length of a referrer; longer ones count as `unknown`. Browsers truncate referrers to 4,096 characters. */
 const MAX_LENGTH = 4_096
 /** Maximum length of a host name (RFC 1035). */
 const MAX_HOST_LENGTH = 253

@@ -15,7 +15,7 @@ export const clickSettings = settingsFragment({
     GEOIP_DATABASE: documented(z.string().optional(), "MaxMind DB file with the countries of links' visitors", 'bundled'),
     CLICKS_KEEP_ADDRESSES: documented(
       flag.prefault('0'),
-      "1 stores addresses of links' visitors in ClickHouse instead of only their hashes",
+      "1 stores the addresses of links' visitors in ClickHouse in addition to their hashes",
     ),
   },
   rules(env, report, { isProduction }) {

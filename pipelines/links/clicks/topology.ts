@@ -15,8 +15,8 @@ const COMMIT_INTERVAL_MS = 1_000
  */
 const AS_OF_EVERY_MS = 10_000
 /**
- * Delay between the deletion of a link and the deletion of its clicks. Without the delay, clicks that are in flight at
- * the deletion would create new state. The link's owner sees no statistics in the meantime.
+ * Delay between the deletion of a link and the deletion of its statistics. Without the delay, clicks that are in flight
+ * at the deletion would create new state. The link's owner sees no statistics in the meantime.
  */
 const FORGET_AFTER_MS = 3_600_000
 const FORGET_EVERY_MS = 10_000

@@ -30,7 +30,7 @@ const CACHED_USER_AGENTS = 10_000
 const MAX_NAME_LENGTH = 40
 const DEVICES = new Set(['desktop', 'mobile', 'tablet', 'tv'])
 /**
- * bowser takes every user agent with this word for a crawler's. However, the word also occurs in the user agents of
+ * bowser classifies every user agent with this word as a crawler. However, the word also occurs in the user agents of
  * Yahoo's apps.
  */
 const YAHOO = /yahoo/gi

@@ -67,8 +67,8 @@ function givenFields(command: MatchProfileCommand): Partial<MatchProfile> {
 }
 
 /**
- * Returns the time of a deletion. Everything that the user did up to this time is removed, so the time must not precede
- * the user's events, even if the clock is behind the clocks of the processes that dated these events.
+ * Returns the time of a deletion. Everything that the user did up to this time is removed. The time must therefore not
+ * precede the user's events, even if this clock is behind the clocks of the processes that dated the events.
  */
 function deletionTime({ created_at }: MatchProfile, { not_before }: MatchProfileCommand, { now }: CommandFacts): number {
   return Math.max(now, created_at, not_before)

@@ -28,7 +28,7 @@ export const pushSettings = settingsFragment({
     ),
     MATCH_WEBHOOK_SECRET: documented(
       list.pipe(z.array(secret).max(MAX_SECRETS, `has more than ${MAX_SECRETS} secrets`)).optional(),
-      `secret that signs pushes about matches: \`${SECRET_PREFIX}\` and ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} bytes in base64; two, separated by a comma, while it changes`,
+      `secret that signs pushes about matches: \`${SECRET_PREFIX}\` and ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} bytes in base64; while it is being changed, the new and the old secret, separated by a comma`,
     ),
     MATCH_WEBHOOK_PLAIN_HTTP: documented(
       flag.prefault('0'),

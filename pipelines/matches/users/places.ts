@@ -1,7 +1,7 @@
 import type { LocationUpdate, MatchUser } from '../../../schemas/matches/types.ts'
 import { cellOf, geohashOf, type Place } from '../../../state/views/matches/candidates/cells.ts'
 
-/** After a change of location, how long further locations in the same cell are ignored. */
+/** How long further locations in the same cell are ignored after a user's location was stored. */
 const SAME_CELL_MS = 600_000
 const CELL_PRECISION = 6
 const MAX_LATITUDE = 90

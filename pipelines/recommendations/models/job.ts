@@ -30,7 +30,7 @@ const URGENT_FOR_MS = DAY_MS
 type Turn = JobTurn<string, ModelRequest>
 
 /** Why a version that passed its comparison is kept without going into force. */
-const OVERRULED = 'an operator chose the version in force during the training; this version is kept and can be promoted'
+const OVERRULED = 'during the training, an operator chose which version is in force; the trained version is kept and can be promoted'
 
 interface Running {
   run: ModelRun
@@ -77,7 +77,7 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
       asked = []
       // One transaction ends the unfinished runs and begins the run that takes over their requests, so that no failure
       // in between can lose the requests.
-      const ended = cut.map((run) => failed(run, 'the worker that ran it ended', startedAt))
+      const ended = cut.map((run) => failed(run, 'the worker ended during this run', startedAt))
       await turn.publishAll([...ended, begun.run].map((run) => jobRecord(modelRuns, run.run_id, run)))
       cut = []
       const inForce = models.versions.find(({ version }) => version === models.champion)

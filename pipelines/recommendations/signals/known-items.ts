@@ -22,7 +22,8 @@ export interface KnownItems {
   prefetch(itemId: bigint): void
   has(itemId: bigint): boolean
   /**
-   * Keeps the activity of an unknown item until the item is known, because an event may arrive before its item.
+   * Keeps the activity of an unknown item until the item is known, but for an hour at most. An event may arrive before
+   * its item.
    * @returns whether there was room for the activity
    */
   park(itemId: bigint, activity: ItemActivity, now: number): boolean

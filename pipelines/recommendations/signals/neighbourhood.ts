@@ -60,7 +60,7 @@ export function isDue({ total, unpublished }: ItemNeighbourhood): boolean {
 /**
  * Returns the time to which published weights are decayed. Pairs may arrive late. The weights must never be those of an
  * earlier time than the item's counts, because readers divide by these counts.
- * @param near the newest pairs to arrive
+ * @param near the pairs that arrived last
  * @param signals the item's counts; undefined if it has none
  */
 export function publishedAt(near: readonly NearItem[], signals: Pick<ItemSignals, 'at'> | undefined): number {

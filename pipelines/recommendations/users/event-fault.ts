@@ -52,7 +52,7 @@ export function preferencesFault({ preferences }: UserPreferences): string | und
 /** Returns why the time of a record is invalid; undefined if it is valid. Both times are in epoch ms. */
 export function timeFault(time: number, arrivedAt: number): string | undefined {
   return time < 0 || time > arrivedAt + MAX_AHEAD_MS
-    ? `The time is before 1970, or more than ${MAX_AHEAD_MS / MINUTE_MS} minutes ahead of its arrival.`
+    ? `The time is before 1970, or more than ${MAX_AHEAD_MS / MINUTE_MS} minutes ahead of the arrival of the record.`
     : undefined
 }
 

@@ -117,8 +117,8 @@ export const userFeaturesTopology = topology(
     }
 
     /**
-     * Sets the timer for a user who has no events but for whom other data is kept: ids of events, or lists that were
-     * served to the user.
+     * Sets the timer for a user without interactions for whom other data is kept: ids of `NOT_INTERESTED` events, or
+     * lists that were served to the user.
      */
     function forgetLater(userId: bigint, user: UserState, at: number): void {
       if (user.last_event_at === null && idle.dueTime(userId) === undefined) idle.schedule(userId, at + FORGET_AFTER_MS)

@@ -61,7 +61,7 @@ export function withInteraction(user: UserState, event: Interaction, offset: num
 
 /**
  * Continues the session or starts a new one. A session lasts as long as its events are at most half an hour apart. An
- * event that is more than half an hour older than the session changes nothing.
+ * event from more than half an hour before the start of the session does not change the session.
  */
 function withSession(user: UserState, itemId: bigint, at: number): UserState {
   const { session_started_at: startedAt, session_last_at: lastAt } = user

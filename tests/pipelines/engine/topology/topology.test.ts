@@ -208,7 +208,7 @@ function twoStages(name: string, storeName: string, middle: string, options: { r
 
 test('topologies whose internal topics would have the same name are refused', () => {
   const shared = (topic: string) =>
-    new TopologyError(`topologies a and a-b would share the topic ${topic}: rename a topology, store or stage`)
+    new TopologyError(`topologies a and a-b would share the topic ${topic}: rename a topology, store or repartition topic`)
   expect(() => checkInternalTopics([twoStages('a', 'x', 'b-c'), twoStages('a-b', 'y', 'c')])).toThrow(shared('a-b-c-repartition'))
   expect(() => checkInternalTopics([twoStages('a', 'b-c', 'x'), twoStages('a-b', 'c', 'y')])).toThrow(shared('a-b-c-changelog'))
 })
