@@ -110,7 +110,7 @@ export async function readBacktest(scripts: ViewScripts, jobId: string): Promise
   if (text === null) return undefined
   const state = JSON.parse(text) as BacktestState
   if (state.status !== 'running' || isAlive === 1) return state
-  return { ...state, status: 'failed', reason: 'The API process that ran the back-test has ended. Start it again.' }
+  return { ...state, status: 'failed', reason: 'The API process that ran the back-test has ended. Start the back-test again.' }
 }
 
 const jobKey = (jobId: string) => `${TAG}:job:${jobId}`

@@ -67,8 +67,9 @@ return {claimed, 0}
 
 /**
  * Stores a note about a rewind. The stored candidates may lack the target of the rewind, so they are removed, and a
- * running search does not store its results. A repetition removes nothing, because notes about spooled rewinds are
- * stored every minute. KEYS: 1 the recent events, 2 the stack, 3 the lock of a search. ARGV: as in NOTE_SWIPE.
+ * running search does not store its results. A rewind that is already noted removes nothing, because notes about
+ * spooled rewinds are stored again every minute. KEYS: 1 the recent events, 2 the stack, 3 the lock of a search. ARGV:
+ * as in NOTE_SWIPE.
  */
 export const TAKE_REWIND: ViewScript = {
   name: 'take-rewind',

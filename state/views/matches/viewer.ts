@@ -123,7 +123,7 @@ export function interestReader(
 }
 
 /**
- * Reads a part of the users who like a user, or of a user's matches, by descending score; see `likeScore` and
+ * Reads a range of the users who like a user, or of a user's matches, by descending score; see `likeScore` and
  * `matchScore`. Both positions are inclusive.
  */
 export async function readList(
