@@ -23,8 +23,8 @@ export type ViewOperation =
   /** Writes a field unless its current value begins with a whole number greater than `number`. */
   | { readonly op: 'hsetFrom'; readonly key: string; readonly field: string; readonly number: number; readonly value: string }
   /**
-   * Removes the fields of a hash, except fields that end with `suffix` and fields whose value begins with a whole
-   * number greater than `number`.
+   * Removes the fields of a hash, except fields whose name ends with `suffix` and fields whose value begins with a
+   * whole number greater than `number`.
    */
   | { readonly op: 'hkeep'; readonly key: string; readonly suffix: string; readonly number: number }
   /**

@@ -91,7 +91,7 @@ export function takeSwipeKeys({ recent, stack, refill, relations, likes }: UserK
 }
 
 /**
- * The result of noting a swipe. `match`: the answer may announce a match. `queued`: the answer only confirms that the
+ * How the API answers a swipe. `match`: the answer may announce a match. `queued`: the answer only confirms that the
  * swipe is queued. `none`: the swipe was noted before, so nothing changes. Only an answered swipe can claim a refill.
  */
 export type SwipeAnswer = 'match' | 'queued' | 'none'
