@@ -186,7 +186,7 @@ export type ViewScript = RedisScript
 export type ViewScripts = BoundedScripts
 
 /**
- * Result when the partition's view is still being built, so that a missing key does not mean that the record does not
+ * Result while the partition's view is still being built. A missing key then does not mean that the record does not
  * exist.
  */
 export const NOT_CAUGHT_UP = Symbol('not caught up')

@@ -165,13 +165,13 @@ test('images are stored separately from other blobs by default, in a folder or i
 })
 
 test.each(['http://localhost:9000/jwks', 'http://127.0.0.1/jwks', 'http://[::1]:9000/jwks', 'https://id.example/jwks'])(
-  'reads keys from %s',
+  'keys may be read from %s',
   (url) => {
     const config = readApiConfig({ AUTH_JWKS_URL: url, AUTH_ISSUER: 'x', AUTH_AUDIENCE: 'y', API_HOST: '0.0.0.0' })
     expect(config.auth.keys).toEqual({ kind: 'url', url })
   },
 )
 
-test.each(['localhost', '127.0.0.2', '::1'])('accepts the development key on %s', (host) => {
+test.each(['localhost', '127.0.0.2', '::1'])('the development key is accepted on %s', (host) => {
   expect(readApiConfig({ API_HOST: host }).auth.keys.kind).toBe('development')
 })

@@ -5,8 +5,8 @@ import { REFILL_BELOW, REFILL_EVERY_MS } from './stack.ts'
 import type { UserKeys } from './users.ts'
 
 /**
- * Adds a swipe to the recent events (see recent.ts), unless they already contain it or a newer swipe on its target, or
- * are full.
+ * Adds a swipe to the recent events (see recent.ts), unless they already contain this swipe or a newer one on the same
+ * target. If the events are full, only their field `last` is updated.
  * KEYS: 1 the recent events.
  * ARGV: 1 time to live in ms, 2 maximum number of fields, 3 time, 4 swipe id, 5 target, 6 direction, 7 the direction of
  * the swipe that a rewind took back, or an empty string.

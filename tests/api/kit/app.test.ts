@@ -101,7 +101,7 @@ describe('input', () => {
     ['caf%C3%A9', 'café'],
     ['a+b', 'a+b'],
     ['%23x', '#x'],
-  ])('the path segment %s reads %s', async (sent, read) => {
+  ])('the path segment %s is read as %s', async (sent, read) => {
     const { app } = await echoApp()
     expect(await (await app.request(`/items/${sent}/detail`)).json()).toEqual({ name: read })
   })
@@ -227,7 +227,7 @@ describe('failures', () => {
 })
 
 describe('caching', () => {
-  test.each(['same', 'weak', 'listed', '*'])('a request with a matching If-None-Match (%s) gets 304 with the required headers', async (form) => {
+  test.each(['same', 'weak', 'listed', '*'])('a matching If-None-Match (%s) gets a 304 with the required headers', async (form) => {
     const etag = (await (await echoApp()).app.request('/cached')).headers.get('etag')!
     const sent = { same: etag, weak: `W/${etag}`, listed: `"other", ${etag}`, '*': '*' }[form]!
     const answered = await (await echoApp()).app.request('/cached', { headers: { 'if-none-match': sent } })

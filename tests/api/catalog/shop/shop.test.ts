@@ -87,7 +87,7 @@ test('the name of a chosen attribute is case-insensitive', async () => {
   expect(html).toContain('<a href="/shop" aria-current="true">red</a>')
 })
 
-test('one star is in the singular', async () => {
+test('the filter for one star uses the singular', async () => {
   const { app, world } = await shopWorld()
   const ratings = [4, 1].map((min) => ({ min, count: 2 }))
   world.answer = async () => found({ facets: { ...found().facets, ratings } })
