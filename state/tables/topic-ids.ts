@@ -2,9 +2,9 @@ import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client'
 import { type ClusterOptions, ddlParts } from './table.ts'
 
 /**
- * Table that records the id of the Kafka topic from which each partition of a table's input was read. In a topic that
- * was deleted and created again, the same offsets refer to other records. Kafka forgets the committed offsets of a
- * deleted topic, so the id is stored with the table and not with the offsets.
+ * Table that records, for each partition of a table's input, the id of the Kafka topic. In a topic that was deleted and
+ * created again, the same offsets refer to other records. Kafka forgets the committed offsets of a deleted topic, so
+ * the id is stored with the table and not with the offsets.
  */
 const TOPIC_IDS_TABLE = 'table_topic_ids'
 
@@ -25,7 +25,7 @@ ENGINE = ${engine}
 ORDER BY (table_name, identity, kafka_topic, kafka_partition)`
 }
 
-/** Records the id of a topic. It replaces an earlier id. */
+/** Records the id of a topic, and replaces the id that was recorded for the partition before. */
 export async function recordTopicId(
   client: ClickHouseClient,
   { table, identity, topic, partition, id }: FilledFrom & { readonly id: string },

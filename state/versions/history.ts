@@ -57,8 +57,8 @@ export function withChallenger<V extends FileVersion>(
 }
 
 /**
- * Restores the previous champion, or the time before the first champion. Returns undefined when neither is kept. The
- * replaced champion can be promoted again as long as it is among the newest versions.
+ * Restores the previous champion, or the state before the first champion. Returns undefined when there is nothing to
+ * restore. The replaced champion can be promoted again as long as it is among the newest versions.
  */
 export function rolledBack<V extends FileVersion>(history: VersionHistory<V>): VersionHistory<V> | undefined {
   const [before, ...earlier] = history.earlier

@@ -15,7 +15,7 @@ export interface VersionFile {
   readonly bytes: number
 }
 
-/** Thrown for a version that is invalid, so none of its files may be fetched or used. */
+/** Thrown for a version that is invalid or does not match a stored blob. None of its files may be used. */
 export class VersionRefusedError extends Error {
   override readonly name = 'VersionRefusedError'
 }

@@ -2,9 +2,8 @@ import { positionsKey } from './apply.ts'
 import { NOT_CAUGHT_UP, type ViewReader, withCaughtUp } from './view.ts'
 
 /**
- * Returns the position of a view's partition in each of its topics, as text. If two values are equal, the view
- * contained the same records both times. With one small read, a reader can therefore check whether what it has cached
- * of these records is still current.
+ * Returns the positions of a view's partition in the given topics, as text. If two returned texts are equal, the view
+ * contained the same records both times. A reader can therefore check with one small read whether its cache is current.
  * @returns undefined when a topic has no position yet; NOT_CAUGHT_UP while the partition is not caught up
  */
 export async function readAppliedOffsets(

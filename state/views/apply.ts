@@ -45,7 +45,7 @@ export interface ViewPosition {
   readonly next: number
   /**
    * Time at which the view last contained the whole log, epoch ms; before the view is complete, the time of its first
-   * batch. If more time has passed since then than tombstones are kept, the view may have missed some, and is rebuilt.
+   * batch. If this time is longer ago than Kafka keeps tombstones, the view may have missed some, and is rebuilt.
    */
   readonly at: number
   /** Id of the topic that the offset belongs to; undefined if an earlier version of the sink wrote the position. */
@@ -72,8 +72,8 @@ export interface ViewStore {
    */
   read(keys: readonly string[]): Promise<(string | null)[]>
   /**
-   * Deletes one partition of a view, except for the keys that it keeps, if its position in the topic is still the one
-   * that was read. No batch can be applied to the partition until the clearing has ended.
+   * Deletes one partition of a view, except for the keys that `keeps` selects, if its position in the topic is still
+   * `read`. No batch can be applied to the partition until the clearing has ended.
    * @throws TargetUnavailableError when retrying may help. The clearing is then unfinished; see `finishClearing`.
    */
   clear(view: string, partition: number, topic: string, read: ViewPosition, keeps?: KeptKeys): Promise<void>

@@ -16,8 +16,8 @@ export interface ConnectionOptions extends RedisPlace {
   /** @param wasLost false for the first connection */
   readonly onReady: (wasLost: boolean) => void
   /**
-   * Called for each connection, if the user may read the server's memory settings. `fault` is a message if this Redis
-   * evicts keys when its memory is full, and undefined otherwise.
+   * Called for each connection, if the Redis user may read the server's memory settings. `fault` is a message if this
+   * Redis evicts keys when its memory is full, and undefined otherwise.
    */
   readonly onEviction: (fault: string | undefined) => void
 }
@@ -58,8 +58,8 @@ export function connectRedis({ url, cluster, settings, onLost, onReady, onEvicti
   redis.on('ready', () => {
     onReady(isLost)
     isLost = false
-    // This check is skipped if the user may not read the server's memory settings. Only the server's operator can then
-    // check the eviction policy.
+    // This check is skipped if the Redis user may not read the server's memory settings. Only the server's operator can
+    // then check the eviction policy.
     readRedisMemory(redis).then(
       (servers) => onEviction(evictionFault(servers)),
       () => undefined,

@@ -23,8 +23,8 @@ export type ViewOperation =
   /** Writes a field unless its current value begins with a whole number greater than `number`. */
   | { readonly op: 'hsetFrom'; readonly key: string; readonly field: string; readonly number: number; readonly value: string }
   /**
-   * Removes the fields of a hash, except fields that end with `suffix` and fields whose value begins with a whole
-   * number greater than `number`.
+   * Removes the fields of a hash, except fields whose name ends with `suffix` and fields whose value begins with a
+   * whole number greater than `number`.
    */
   | { readonly op: 'hkeep'; readonly key: string; readonly suffix: string; readonly number: number }
   /**
@@ -186,7 +186,7 @@ export type ViewScript = RedisScript
 export type ViewScripts = BoundedScripts
 
 /**
- * Result when the partition's view is still being built, so that a missing key does not mean that the record does not
+ * Result while the partition's view is still being built. A missing key then does not mean that the record does not
  * exist.
  */
 export const NOT_CAUGHT_UP = Symbol('not caught up')

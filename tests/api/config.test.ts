@@ -124,7 +124,7 @@ test.each([
   expect(() => readApiConfig(env)).toThrow(reason)
 })
 
-test('settings of a service that the process does not run are validated separately, without the rules for production', () => {
+test('settings of a service that the process does not run are still validated, but without the rules for production', () => {
   const production = { NODE_ENV: 'production', AUTH_JWKS_FILE: '/keys.json', AUTH_ISSUER: 'x', AUTH_AUDIENCE: 'y' }
   expect(namesOf({ ...production, API_SERVICES: 'trends' })).toEqual(['trends'])
   expect(() => readApiConfig({ ...production, API_SERVICES: 'trends', SHORT_PORT: 'x' })).toThrow('SHORT_PORT: is not a port')
@@ -134,7 +134,7 @@ test('all wrong settings are reported at once', () => {
   expect(() => readApiConfig({ API_PORT: 'x', REDIS_URL: 'y' })).toThrow(/API_PORT[\s\S]*REDIS_URL/)
 })
 
-test('contents are stored below the home folder by default, or at the configured file: or s3: URL', () => {
+test('blobs are stored below the home folder by default, or in the configured bucket, and an http: URL is refused', () => {
   expect(readApiConfig({ MILLRACE_HOME: '/srv/millrace' }).state.blobs).toMatchObject({
     url: 'file:///srv/millrace/data/blobs',
     s3Endpoint: undefined,
@@ -165,13 +165,13 @@ test('images are stored separately from other blobs by default, in a folder or i
 })
 
 test.each(['http://localhost:9000/jwks', 'http://127.0.0.1/jwks', 'http://[::1]:9000/jwks', 'https://id.example/jwks'])(
-  'reads keys from %s',
+  'keys may be read from %s',
   (url) => {
     const config = readApiConfig({ AUTH_JWKS_URL: url, AUTH_ISSUER: 'x', AUTH_AUDIENCE: 'y', API_HOST: '0.0.0.0' })
     expect(config.auth.keys).toEqual({ kind: 'url', url })
   },
 )
 
-test.each(['localhost', '127.0.0.2', '::1'])('accepts the development key on %s', (host) => {
+test.each(['localhost', '127.0.0.2', '::1'])('the development key is accepted on %s', (host) => {
   expect(readApiConfig({ API_HOST: host }).auth.keys.kind).toBe('development')
 })

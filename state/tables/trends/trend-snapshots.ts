@@ -91,7 +91,7 @@ export interface SnapshotEntry {
   /** Empty if there is none. */
   readonly label: string
   readonly sample_tweets: readonly string[]
-  /** This column and the following columns are null in rows that were written before the columns existed. */
+  /** This field and the next three are null in rows that were written before their columns existed. */
   readonly volume_24h: number | null
   readonly velocity_vs_usual: number | null
   /** Epoch ms. */

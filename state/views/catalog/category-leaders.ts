@@ -3,7 +3,7 @@ import { readableJson } from '../readable.ts'
 import { type View, viewTag } from '../view.ts'
 
 /**
- * The best sellers of each category. Fed by `category-leaders` and partitioned like it.
+ * The best-selling products of each category. Fed by `category-leaders` and partitioned like it.
  *
  * | key | value |
  * |---|---|

@@ -30,9 +30,9 @@ end
 
 /**
  * Reads the profiles and the transactions in flight of several entities in one partition. Then adds a transaction to
- * each entity's transactions in flight, unless it is already among them. An entity whose transactions in flight have
- * reached the limit counts it in a counter instead. If all entities of a transaction are in the same partition, one
- * script for all of them saves four fifths of the requests.
+ * each entity's transactions in flight, unless it is already among them. If an entity already has the maximum number of
+ * transactions in flight, the script adds the transaction to a counter instead. If all entities of a transaction are in
+ * the same partition, one script for all of them saves four fifths of the requests.
  *
  * KEYS: the view's caught-up flag; for each entity, the profile and the transactions in flight; for each entity, the
  * counters.
@@ -43,7 +43,7 @@ end
  * 3. time to live in ms
  * 4. field of the counter: the transaction's time in whole seconds since 1970
  * 5. amount to add to the counter
- * 6. number of counters from which seconds are joined into minutes
+ * 6. number of counters at which counters of seconds are joined into counters of minutes
  * 7. first minute to keep when seconds are joined
  * 8. a transaction is still in flight if it was added at or after this time, seconds since 1970
  * 9. from here on, for each entity, the row of the transaction, or an empty text to only read the entity

@@ -211,8 +211,8 @@ export function leavingOperations(key: string, deletedAt: number, now: number): 
 }
 
 /**
- * Returns the operations that make a cause ineffective if it began at or before a time, even if the API notes the cause
- * only later.
+ * Returns the operations that make a cause ineffective if it began at or before `until`, even if the API notes the
+ * cause only later.
  */
 export function liftingOperations(key: string, field: string, until: number, now: number): ViewOperation[] {
   return noted(key, field, until, `${until}${LIFTED}`, now)

@@ -40,9 +40,9 @@ export interface SearchDeps {
 }
 
 /**
- * Where a search stopped: for the geohash of each cell that was read, the last user who was examined, or END. Cells
- * that were read to their end are included, so that later searches skip them. If later searches read these cells again,
- * they could reach their limits before they come to new cells.
+ * Where a search stopped: for the geohash of each cell that was read, the prefix of the last member that was read, or
+ * END. Cells that were read to their end are included, so that later searches skip them. If later searches read these
+ * cells again, they could reach their limits before they come to new cells.
  */
 export type SearchPlace = Readonly<Record<string, string>>
 

@@ -5,8 +5,8 @@ import { REFILL_BELOW, REFILL_EVERY_MS } from './stack.ts'
 import type { UserKeys } from './users.ts'
 
 /**
- * Adds a swipe to the recent events (see recent.ts), unless they already contain it or a newer swipe on its target, or
- * are full.
+ * Adds a swipe to the recent events (see recent.ts), unless they already contain this swipe or a newer one on the same
+ * target. If the events are full, only their field `last` is updated.
  * KEYS: 1 the recent events.
  * ARGV: 1 time to live in ms, 2 maximum number of fields, 3 time, 4 swipe id, 5 target, 6 direction, 7 the direction of
  * the swipe that a rewind took back, or an empty string.
@@ -67,8 +67,9 @@ return {claimed, 0}
 
 /**
  * Stores a note about a rewind. The stored candidates may lack the target of the rewind, so they are removed, and a
- * running search does not store its results. A repetition removes nothing, because notes about spooled rewinds are
- * stored every minute. KEYS: 1 the recent events, 2 the stack, 3 the lock of a search. ARGV: as in NOTE_SWIPE.
+ * running search does not store its results. A rewind that is already noted removes nothing, because notes about
+ * spooled rewinds are stored again every minute. KEYS: 1 the recent events, 2 the stack, 3 the lock of a search. ARGV:
+ * as in NOTE_SWIPE.
  */
 export const TAKE_REWIND: ViewScript = {
   name: 'take-rewind',
@@ -90,7 +91,7 @@ export function takeSwipeKeys({ recent, stack, refill, relations, likes }: UserK
 }
 
 /**
- * The result of noting a swipe. `match`: the answer may announce a match. `queued`: the answer only confirms that the
+ * How the API answers a swipe. `match`: the answer may announce a match. `queued`: the answer only confirms that the
  * swipe is queued. `none`: the swipe was noted before, so nothing changes. Only an answered swipe can claim a refill.
  */
 export type SwipeAnswer = 'match' | 'queued' | 'none'

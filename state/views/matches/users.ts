@@ -28,7 +28,7 @@ import { likeScore, MAX_KEPT_LIKES, matchScore, storedRelation } from './relatio
  * | `{match-profiles:<p>}:seen:<user>` | hash: page number → bytes of that page of the seen-set |
  * | `{match-profiles:<p>}:relations:<user>` | hash: matches and blocks by the other user's id: see relation.ts |
  * | `{match-profiles:<p>}:likes:<user>` | sorted set: the newest users who like the user and have no entry in `relations`, by time: see relation.ts |
- * | `{match-profiles:<p>}:matches:<user>` | sorted set: users with matches, by time; negative if the match ended or one blocks the other |
+ * | `{match-profiles:<p>}:matches:<user>` | sorted set: users with matches, by time; the score is negative if the match ended or one user blocks the other |
  * | `{match-profiles:<p>}:blocks:<user>` | sorted set: users whom the user blocks, by time |
  * | `{match-profiles:<p>}:recent:<user>` | hash: events that the API knows and the view does not include yet: see recent.ts |
  * | `{match-profiles:<p>}:stack:<user>` | hash: the candidates found last: see stack.ts |

@@ -123,7 +123,7 @@ export function interestReader(
 }
 
 /**
- * Reads a part of the users who like a user, or of a user's matches, by descending score; see `likeScore` and
+ * Reads a range of the users who like a user, or of a user's matches, by descending score; see `likeScore` and
  * `matchScore`. Both positions are inclusive.
  */
 export async function readList(
@@ -221,8 +221,8 @@ export async function readForSwipe(
     target: other,
     self: readableJson<MatchSelf>(self),
     recent: { last: last === null ? undefined : parseLastSwipe(last) },
-    // A swipe at the very time of a deletion has no effect, and the new profile may be from the same millisecond, so
-    // its first millisecond is excluded.
+    // A swipe at the very time of a deletion has no effect. The new profile may be from the same millisecond, so the
+    // profile's first millisecond is excluded.
     countsFrom: Math.max(...[own, other].map((one) => (one === undefined ? 0 : one.created_at + 1)), ...severed.map(severedNoteTime)),
     isSevered: severed.some(isSeveredNote) || (text !== null && isSevered(parseRelation(text, null))),
   }

@@ -24,8 +24,8 @@ function operationsFor(partition: number, userId: bigint, profile: UserInterests
 }
 
 /**
- * Returns the weights within the range that the API accepts. Other services may write other numbers: JSON has neither
- * NaN nor Infinity, and a negative weight would reverse the order of scores.
+ * Leaves out weights that are NaN, and limits the others to the range that the API accepts. Other services may write
+ * any numbers, but JSON has neither NaN nor Infinity, and a negative weight would reverse the order of scores.
  */
 function validWeights(weights: UserInterests['topic_weights']): Record<string, number> {
   const known = Object.entries(weights).filter(([, weight]) => !Number.isNaN(weight))

@@ -25,7 +25,8 @@ import {
  * | `{trends:<p>}:served:<woeid>` | line 1: head; then one served entry per line, best first |
  * | `{trends:<p>}:list:<woeid>` | the whole list as Avro, after the id of its format |
  *
- * The head is the window's end (epoch ms). In an incomplete list, the number of missing partitions follows a space.
+ * The head is the window's end (epoch ms). If the list is incomplete, a space and the number of missing partitions
+ * follow.
  *
  * Both keys are written with `setIfNewer`: a newer window replaces an older one, and within one window a posted list
  * replaces the pipeline's list. A served entry is the JSON of a response entry without its rank. The writer renders it,

@@ -5,7 +5,7 @@ import { hasCardNumber } from '../../../api/fraud/score/card-number.ts'
 import { endsInTime } from '../../ends-in-time.ts'
 import '../../property-limit.ts'
 
-/** Test numbers that the card schemes publish. */
+/** A test number that a card scheme publishes. */
 const VISA = '4111111111111111'
 
 test.each([

@@ -17,7 +17,7 @@ test('without a setting, processes with the same home folder share a key that on
   expect(statSync(join(home, 'auth', 'fraud-hash-key')).mode & 0o777).toBe(0o600)
 })
 
-test('a setting overrides the stored key', () => {
+test('if a key is configured, it is used', () => {
   const key = 'a key for tests, long enough'
   expect(openPersonalHashes({ hashKey: key }, { home }).phone('1')).toBe(personalHashes(key).phone('1'))
 })

@@ -34,7 +34,7 @@ async function pay(prefix: string, count: number, amount: number): Promise<void>
   }
 }
 
-test('statistics and a back-test on any API cover the payments of all APIs, and the guard disarms a rule that blocks too many payments', async () => {
+test('statistics and a back-test on any API process cover the payments of all processes, and a rule that blocks too many payments is moved to shadow mode', async () => {
   const from = new Date(Date.now() - MINUTE_MS).toISOString()
   await pay('low', APPROVED, 20)
   // The amount is below 1,000 USD, because from 1,000 USD on, a payment is sent to review if the user's profile arrives

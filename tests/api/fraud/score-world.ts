@@ -31,8 +31,8 @@ const ENTITY_KEYS = 3
 type Presence = 'works' | 'fails' | 'hangs'
 
 /**
- * Scores payments with fakes. Redis, the log and the models can be made to fail or hang. The fake Redis stores answers.
- * It has no profiles, unless a test sets `state.profile`.
+ * Creates a scorer with fakes. Redis, the log and the models can be made to fail or hang. The fake Redis stores
+ * answers. It has no profiles, unless a test sets `state.profile`.
  */
 export function scoreWorld({ rules = SEEDED_RULES as readonly Rule[] } = {}) {
   const runtime = manualRuntime({ startAt: NOON })

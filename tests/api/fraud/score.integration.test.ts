@@ -47,7 +47,7 @@ test('six concurrent first payments of a new user see 0 to 5 others', async () =
 })
 
 test('a profile has all transactions, before and after the pipeline has counted them', async () => {
-  // On a busy machine, a view may exceed its time limit. The API then answers that it is not ready.
+  // On a busy machine, a read of the view may exceed its time limit. The API then answers that it is not ready.
   const profile = async () => {
     let answer: Awaited<ReturnType<FraudSystem['ask']>> | undefined
     const isReady = async () => {
@@ -73,7 +73,7 @@ test('a transaction is shown without e-mail address and phone number, and caller
   expect((await system.ask('POST', 'transactions/score', { token: 'bad', body: payment('none') })).status).toBe(401)
 })
 
-test('a body above 64 KiB is refused, and the response to invalid JSON does not repeat it', async () => {
+test('a body above 64 KiB is refused, and the response to invalid JSON does not repeat the body', async () => {
   expect((await system.ask('POST', 'transactions/score', { body: payment('large', { unknown: 'x'.repeat(65_536) }) })).status).toBe(413)
   const response = await fetch(`${system.apis[0].url}/api/v1/transactions/score`, {
     method: 'POST',

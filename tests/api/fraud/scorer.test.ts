@@ -105,7 +105,7 @@ test('the policy that was set together with the models decides', async () => {
   expect((await world.score(pay())).scored).toMatchObject({ decision: 'APPROVE', policy_version: 0 })
 })
 
-test('a policy that is set while the models score a payment does not apply to it, because its rules are from before the change', async () => {
+test('a policy that is set while the models score a payment does not apply to the payment, because its rules were evaluated before the change', async () => {
   const world = scoreWorld()
   world.state.models = 'hangs'
   const scoring = world.score(pay())
@@ -115,7 +115,7 @@ test('a policy that is set while the models score a payment does not apply to it
   expect((await scoring).scored).toMatchObject({ policy_version: DEFAULT_POLICY.version, degraded: ['models'] })
 })
 
-test('an entity on the blocklist is blocked, and nothing further runs', async () => {
+test('a payment of an entity on the blocklist is blocked without profiles, rules and models', async () => {
   const world = worldWithModels()
   world.state.blocked = ({ device }) => (device.fingerprint_id === 'd1' ? 'DEVICE' : undefined)
   const { scored } = await world.score(pay({ id: 't1', device: 'd1', amount: 12 }))

@@ -63,9 +63,9 @@ test('a process is ready after some bursts in which every part was available', a
 
 test.each([
   ['fails', () => Promise.reject(new Error('not read yet'))],
-  ['is without Redis', () => Promise.resolve(false)],
+  ['finds a part unavailable', () => Promise.resolve(false)],
   ['hangs', () => new Promise<never>(() => undefined)],
-])('a process that %s is ready after three seconds', async (_what, rehearse) => {
+])('a process whose rehearsal %s is ready after three seconds', async (_what, rehearse) => {
   const runtime = manualRuntime()
   const { probe } = warmUp({ ...runtime, rehearse })
   await advanceUntil(runtime, () => runtime.monotonic() >= 2.9 * SECONDS)

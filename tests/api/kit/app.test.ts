@@ -101,7 +101,7 @@ describe('input', () => {
     ['caf%C3%A9', 'café'],
     ['a+b', 'a+b'],
     ['%23x', '#x'],
-  ])('the path segment %s reads %s', async (sent, read) => {
+  ])('the path segment %s is read as %s', async (sent, read) => {
     const { app } = await echoApp()
     expect(await (await app.request(`/items/${sent}/detail`)).json()).toEqual({ name: read })
   })
@@ -135,7 +135,7 @@ describe('input', () => {
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 'text=x', 415, 'unsupported_media_type'],
     ['another charset', { 'content-type': 'application/json; charset=latin1' }, '{"text":"x"}', 415, 'unsupported_media_type'],
     ['JSON with a suffix type', { 'content-type': 'application/merge-patch+json; charset="UTF-8"' }, '{"text":"x"}', 200, undefined],
-  ])('the status and the error code of a request depend on its body: %s', async (_what, headers, body, status, code) => {
+  ])('the status and the error code of a request depend on its body and media type: %s', async (_what, headers, body, status, code) => {
     const { app } = await echoApp()
     const answered = await app.request('/items/a', { method: 'PUT', headers: headers as Record<string, string>, body })
     expect(answered.status).toBe(status)
@@ -227,7 +227,7 @@ describe('failures', () => {
 })
 
 describe('caching', () => {
-  test.each(['same', 'weak', 'listed', '*'])('If-None-Match with the tag (%s) answers 304 with the required headers', async (form) => {
+  test.each(['same', 'weak', 'listed', '*'])('a matching If-None-Match (%s) gets a 304 with the required headers', async (form) => {
     const etag = (await (await echoApp()).app.request('/cached')).headers.get('etag')!
     const sent = { same: etag, weak: `W/${etag}`, listed: `"other", ${etag}`, '*': '*' }[form]!
     const answered = await (await echoApp()).app.request('/cached', { headers: { 'if-none-match': sent } })
@@ -238,7 +238,7 @@ describe('caching', () => {
     expect(answered.headers.get('content-type')).toBeNull()
   })
 
-  test('a tag that no longer matches gets 200 with the new body', async () => {
+  test('a request with a tag that no longer matches gets 200 with the new body', async () => {
     const { app } = await echoApp()
     const first = await app.request('/cached')
     const second = await app.request('/cached', { headers: { 'if-none-match': first.headers.get('etag')! } })

@@ -19,7 +19,7 @@ test.each([
   ['*;q=0', false],
   ['identity', false],
   ['xgzip', false],
-])('whether Accept-Encoding %j accepts gzip: %s', (header, expected) => {
+])('Accept-Encoding %j accepts gzip: %s', (header, expected) => {
   expect(acceptsGzip(header)).toBe(expected)
 })
 
@@ -52,7 +52,7 @@ test('a large response is compressed in advance, without loss and without blocki
   expect((await largeCacheableAnswer('small', HEADERS)).gzip).toBeUndefined()
 })
 
-test('an unchanged page keeps its Content-Security-Policy', () => {
+test('a 304 response repeats the Content-Security-Policy of the page', () => {
   const policy = { 'Content-Security-Policy': "script-src 'self'" }
   const page = cacheableAnswer('x', { ...HEADERS, ...policy })
   const { status, headers } = variantFor(page, { ifNoneMatch: page.headers.ETag, acceptEncoding: undefined })

@@ -68,7 +68,7 @@ test('an API that starts while Kafka is unreachable registers its schemas immedi
   await expect.poll(() => facts.probe.check(), SOON).toContain('127.0.0.1:1')
 })
 
-test('the partition counts are stored again after their store was damaged or emptied', async () => {
+test('the partition counts are stored again after the stored counts were damaged or removed', async () => {
   const { transport, topic } = await opened()
   let stored: string | null = 'not JSON'
   const memory = {

@@ -61,7 +61,7 @@ async function opened() {
   return { facts, kafka, appended, returned, expected }
 }
 
-test('once Kafka has answered, facts go to its partitions, even if the stored partition counts were different', async () => {
+test('once Kafka has reported its partition counts, facts go to these partitions, even if the stored counts were different', async () => {
   const { facts, appended, returned, expected } = await opened()
   const publishAll = () => Promise.all(KEYS.map((key) => facts.publish(topic, key, 'value')))
   await publishAll()

@@ -16,7 +16,7 @@ test.each([
   await expect(readJsonBody('application/json', async () => Buffer.from(body))).rejects.toEqual(tooMany)
 })
 
-test('a route with a larger body accepts more values, and every route accepts a thousand', () => {
+test('a route with a higher limit for its body accepts more values, and every route accepts a thousand', () => {
   expect(check(Array(MOST + 2).fill(0), MIB)).toThrow()
   expect(check(Array(MOST + 2).fill(0), 2 * MIB)).not.toThrow()
   expect(check(Array(1_000).fill(0), 64)).not.toThrow()

@@ -272,7 +272,7 @@ describe('requests with a session', () => {
 })
 
 describe('the session itself', () => {
-  test('a page can read whether a user is signed in, and gets its CSRF token again', async () => {
+  test('a page can read whether a user is signed in, and gets the CSRF token again', async () => {
     const api = await sessionApp()
     expect((await api.app.request(PATH, { headers: OWN_PAGE })).status).toBe(204)
     const { cookie, session } = await signedIn(api)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { sharedReads } from '../../../api/kit/shared-reads.ts'
 
-/** Creates a store that records the keys of each command. */
+/** Creates shared reads on a fake Redis that records the keys of each command. */
 function store(values: Readonly<Record<string, string>>, hashes: Readonly<Record<string, Record<string, string>>> = {}) {
   const asked: (readonly string[])[] = []
   const faults = { next: undefined as Error | undefined }

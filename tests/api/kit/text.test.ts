@@ -23,12 +23,12 @@ test('NUL and lone surrogates are found at any position', () => {
   )
 })
 
-test('JSON that is nested a hundred thousand deep is refused without a stack overflow', () => {
+test('JSON that is nested a hundred thousand levels deep is refused without a stack overflow', () => {
   const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
   expect(() => assertCleanText(deep)).toThrow(/nested deeper/)
 })
 
-test('in JSON that is nested a hundred thousand deep, faults are not located, even near the top', () => {
+test('in JSON that is nested a hundred thousand levels deep, faults are not located, even near the top', () => {
   const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
   expect(() => textFaults({ near: 'a\0b', deep }, 'body')).toThrow(/nested deeper/)
   expect(textFaults({ near: 'a\0b' }, 'body')).toEqual([{ path: 'body.near', message: 'must not contain NUL' }])

@@ -18,9 +18,9 @@ export interface Ranked {
 /**
  * Returns how well a candidate suits a viewer, from 0 to 1: the weighted sum of five parts, each from 0 to 1.
  *
- * - distance: 1 at the smallest shown distance, falling linearly (exact distances would let viewers compute where a
- *   candidate is)
- * - desirability: 2^(-|difference| / 400)
+ * - distance: 1 at the smallest shown distance, falling linearly as the shown distance grows (exact distances would let
+ *   viewers compute where a candidate is)
+ * - desirability: 2^(-|difference of the Elo scores| / 400)
  * - recency: 1 now, falling linearly to 0 after seven days
  * - likes me: 1 if the candidate likes the viewer
  * - completeness: share of the profile that is filled in

@@ -85,7 +85,7 @@ test.each([
   ['/1', { name: 'A', slug: 'a', parent_id: 1.5 }],
   ['/1', { name: 'A', slug: 'a', other: 1 }],
   ['/1', { name: 'A\0', slug: 'a' }],
-])('PUT %s %j is 400', async (path, body) => {
+])('PUT %s with the body %j gets 400', async (path, body) => {
   const { ask, byId } = await opened()
   expect((await ask('PUT', path, body)).status).toBe(400)
   expect(byId.size).toBe(0)

@@ -42,7 +42,7 @@ test('attributes cannot replace the fields of a variant', () => {
   expect(variant).toMatchObject({ price: 19.99, variant_id: 1_281 })
 })
 
-test('inactive variants and a compare price that is not higher are not shown', () => {
+test('neither inactive variants nor compare prices that do not exceed the price are shown', () => {
   const [first] = stored().variants
   const variants = [
     { ...first, compare_price: 1_999 },

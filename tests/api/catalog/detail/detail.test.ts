@@ -117,7 +117,7 @@ test('a request reads from Redis in one turn of the event loop, and in a second 
   expect((await get(5)).turns).toBe(1)
 })
 
-test('properties that were never set have defaults', async () => {
+test('a product whose category, seller, reviews and stock are unknown is shown with defaults', async () => {
   const { get, put } = await opened()
   put(stored({ category_id: 99 }))
   expect(await get(5)).toMatchObject({

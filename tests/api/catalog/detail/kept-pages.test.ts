@@ -75,7 +75,7 @@ test.each<[string, Partial<DetailTexts>, object]>([
   })
 })
 
-test('a category with a new name, and a product that is no longer new, are shown at once', () => {
+test('a page shows at once that a category was renamed, and that a product is no longer new', () => {
   const { pages, pass } = opened()
   expect(shown(pages.page(5, texts(), TREE, readAt(NOON)))).toMatchObject({ category_path: ['Saws'], badges: ['new', 'sale'] })
   expect(shown(pages.page(5, texts(), treeNamed('Hand saws'), readAt(NOON)))).toMatchObject({ category_path: ['Hand saws'] })
@@ -113,7 +113,7 @@ test('if the categories have not changed, a page is recent until a second after 
   expect(pages.recent(5, TREE)).toBeUndefined()
 })
 
-test('a page that was read earlier is recent while the views have reported no change', () => {
+test('a page that was read earlier is recent until a second after the views last reported no change', () => {
   const { pages, pass } = opened()
   let unchangedAt: number | undefined = NOON
   const first = pages.page(5, texts(), TREE, { startedAt: NOON, unchangedAt: () => unchangedAt })
@@ -136,7 +136,7 @@ test('whether a page is recent depends on its newest read, even if an earlier re
   expect(pages.recent(5, TREE)).toBeUndefined()
 })
 
-test('a page is read again after a minute, and when its product is no longer new', () => {
+test('without reported changes, a page is recent for a minute, and is rendered again when its product is no longer new', () => {
   const { pages, pass } = opened()
   let now = NOON
   const read = (startedAt: number) => ({ startedAt, unchangedAt: () => now })

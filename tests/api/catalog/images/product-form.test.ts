@@ -124,7 +124,7 @@ test('while the files of all forms take too much memory, a form is received only
   expect((await read).uploads).toHaveLength(3)
 })
 
-test('after a fault, the rest of a form is neither received nor checked', async () => {
+test('after a fault, the other files of a form are not checked, and its bytes no longer count as waiting', async () => {
   const waiting = { bytes: 0 }
   const { state, read } = reading(waiting, Promise.reject(new Error('not an image')))
   await expect(read).rejects.toThrow('not an image')

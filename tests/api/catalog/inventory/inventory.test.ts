@@ -98,7 +98,7 @@ test.each(['DEDUCT', 'RELEASE'] as const)('%s ends a reservation whose product w
   expect((await send('GET', `inventory/${VARIANT}`)).body.warehouses).toMatchObject([{ available, reserved: 0 }])
 })
 
-test('a variant that does not exist has no stock', async () => {
+test('requests about the stock of a variant that does not exist get 404', async () => {
   const { change, send } = await stockApi()
   const unknown = 99 * 256 + 1
   for (const operation of ['RESERVE', 'DEDUCT', 'RELEASE', 'RECEIVE', 'ADJUST'])

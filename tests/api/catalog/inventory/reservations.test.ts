@@ -60,7 +60,7 @@ test('the parts of a cart cannot be ended one by one', async () => {
   expect(await change('RELEASE', 1)).toMatchObject({ status: 409, body: { error: 'reservation_ended' } })
 })
 
-test('a cart is released or expires, but only once', async () => {
+test('the stock of a cart that was released or has expired returns exactly once', async () => {
   const { send, stock, pass } = await stocked()
   const released = (await send('POST', 'reservations', { items: ITEMS })).body.reservation_id
   expect((await send('POST', `reservations/${released}/release`)).body.status).toBe('RELEASED')

@@ -99,7 +99,7 @@ test.each([
   expect(ran).toEqual([])
 })
 
-test('another media type gets 415, and JSON above 1 MiB gets 413', async () => {
+test('a media type other than JSON and forms gets 415, and JSON above 1 MiB gets 413', async () => {
   const { send } = await productsApi()
   const text = await send('POST', 'products', { body: NEW_PRODUCT, headers: { 'content-type': 'text/plain' } })
   expect(text).toMatchObject({ status: 415, body: { error: 'unsupported_media_type' } })
@@ -107,7 +107,7 @@ test('another media type gets 415, and JSON above 1 MiB gets 413', async () => {
   expect(large).toMatchObject({ status: 413, body: { error: 'content_too_large' } })
 })
 
-test('products in a bulk request cannot have files', async () => {
+test('products in a bulk request cannot refer to uploaded files', async () => {
   const { send } = await productsApi()
   const { body } = await send('POST', 'products/bulk', { body: { products: [{ ...NEW_PRODUCT, images: [{ upload: 0 }] }] } })
   expect(body.results).toMatchObject([{ status: 400, error: 'invalid_request' }])

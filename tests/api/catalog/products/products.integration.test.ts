@@ -36,7 +36,7 @@ function create(sku: string, options: { headers?: Record<string, string>; api?: 
   return stack.send('POST', 'seller/products', { body: bodyOf(sku, more), headers, api })
 }
 
-test('both APIs show a write at once, and ClickHouse gets every version and price', async () => {
+test('both API processes show a write at once, and ClickHouse gets every version and price', async () => {
   const made = await create('first')
   expect(made.status).toBe(201)
   const { product_id, variants } = made.body
@@ -72,7 +72,7 @@ test('both APIs show a write at once, and ClickHouse gets every version and pric
   ])
 })
 
-test('if several requests claim a sku at once, one of them gets it, and deleting its product frees it', AT_FIRST_TRY, async () => {
+test('if several requests claim a sku at once, one of them gets it, and deleting the new product frees the sku', AT_FIRST_TRY, async () => {
   const wanted = await Promise.all([0, 1, 0, 1, 0, 1].map((api, i) => create('wanted', { api, headers: i % 2 === 0 ? seller : other })))
   expect(wanted.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409])
   expect(wanted.filter(({ status }) => status === 409).every(({ body }) => body.error === 'sku_taken' && body.sku === 'wanted')).toBe(true)

@@ -288,7 +288,7 @@ test('other sellers cannot change a product, and cannot find out about hidden pr
   expect(await attempts()).toEqual([404, 404, 404, 404, 404])
 })
 
-test('a token needs a scope, and the id of a seller as its subject', async () => {
+test('a seller needs the scope and a seller id as subject, and only an administrator can act for another seller', async () => {
   const { create, send, app } = await productsApi()
   expect((await app.request('/api/v1/seller/products')).status).toBe(401)
   expect((await create({}, { as: { sub: '7' } })).status).toBe(403)
@@ -369,10 +369,10 @@ test.each<[string, object]>([
   ['a huge compare price', { compare_price_cents: 10 ** 11 + 1 }],
   ['a start without an end', { starts_at: NOON }],
   ['an end without an offset', { ends_at: '2026-01-15T12:00:00' }],
-  ['an end that is not a day', { ends_at: '2026-02-30T12:00:00Z' }],
+  ['an end on a day that does not exist', { ends_at: '2026-02-30T12:00:00Z' }],
   ['an end before the start', { starts_at: '2027-01-15T12:00:00Z', ends_at: '2027-01-14T12:00:00Z' }],
   ['an unknown field', { price: 10 }],
-])('a new price with %s is refused, and changes nothing', async (_what, more) => {
+])('a price change with %s is refused, and changes nothing', async (_what, more) => {
   const { create, send } = await productsApi()
   const made = await create()
   const sent = { body: { price_cents: 1_000, ...more } }

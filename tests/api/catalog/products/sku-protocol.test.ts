@@ -15,8 +15,8 @@ import { integer, pick, type Random, seededRandom } from '../../../../tools/rand
 import { content, newStatus, offer } from '../../../pipelines/catalog/requests.ts'
 
 /**
- * This file simulates requests through several APIs. Their steps happen in any order, with pauses of minutes, lost
- * responses, and later repetitions. No sku may ever be used by two products.
+ * This file simulates requests through several API processes. The steps of the requests happen in any order, with
+ * pauses of minutes, lost responses, and later repetitions. No sku may ever be used by two products.
  */
 const SKUS = ['a', 'b', 'c', 'd', 'e']
 const PARTITIONS = 2

@@ -90,7 +90,7 @@ test('a repeated request gets the id of the same rebuild', async () => {
   expect((await ask('POST')).body.rebuild_id).not.toBe(id)
 })
 
-test('other callers may not request or read rebuilds', async () => {
+test('only administrators may request or read rebuilds', async () => {
   const { app, bearer } = await opened()
   const path = '/api/v1/index/rebuilds'
   const ask = async (headers: Record<string, string>) => [

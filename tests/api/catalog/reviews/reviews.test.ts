@@ -89,7 +89,7 @@ test('a repeated review gets the first response, even if the product has been re
   expect((await post('5', { stars: 5 })).status).toBe(404)
 })
 
-test('a review needs a user', async () => {
+test('a review without a token is refused', async () => {
   const { post, put } = await opened()
   put(stored())
   expect((await post('5', { stars: 5 }, {})).status).toBe(401)

@@ -116,7 +116,7 @@ test('suggestions complete the last word, begin with the best products, and cont
   expect((await ask('products/suggest?q=cord&limit=1')).body.suggestions).toHaveLength(1)
 })
 
-test.each(['cordless dri', 'DRILL cord', 'drill  18 v', 'córdless'])('suggestions contain all the words of %s', async (q) => {
+test.each(['cordless dri', 'DRILL cord', 'drill  18 v', 'córdless'])('the suggestion for %s matches all of its words', async (q) => {
   const { suggestions } = (await ask(`products/suggest?q=${encodeURIComponent(q)}`)).body
   expect(suggestions).toMatchObject([{ text: 'Cordless drill 18 V' }])
 })

@@ -87,7 +87,7 @@ test('the name of a chosen attribute is case-insensitive', async () => {
   expect(html).toContain('<a href="/shop" aria-current="true">red</a>')
 })
 
-test('one star is in the singular', async () => {
+test('the filter for one star uses the singular', async () => {
   const { app, world } = await shopWorld()
   const ratings = [4, 1].map((min) => ({ min, count: 2 }))
   world.answer = async () => found({ facets: { ...found().facets, ratings } })
@@ -144,7 +144,7 @@ test('the page mentions corrections and missing words', async () => {
   expect(text).toContain('Nothing was found')
 })
 
-test('a product is shown with its variants and best sellers, and only while it is public', async () => {
+test('a product is shown with its variants and the best sellers of its category, and only while it is public', async () => {
   const { app, put, values } = await shopWorld()
   put(stored({ title: HOSTILE, description: `first\n${HOSTILE}` }))
   put(stored({ product_id: 6, title: 'Better saw' }))

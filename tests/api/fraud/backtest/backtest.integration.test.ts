@@ -174,7 +174,7 @@ test('the back-test process computes the same report as the test does, and any p
   await Promise.all([jobs.close(), other.close()])
 })
 
-test('a failed job names the reason: the history store, the time limit, or the end of the API', async () => {
+test('a failed back-test gives its reason: an unreachable history store, the time limit, or a stopped API', async () => {
   const { orderOf } = await world()
   const order = orderOf(1_000)
   const nothing = { lists: new Map(), snoozes: NO_SNOOZES }

@@ -38,7 +38,7 @@ test('an entity is blocked as soon as the response arrives, and its entry can be
   }
 })
 
-test('an equal entry gets 200, and a different entry for the same entity gets a 409 that contains the existing entry', async () => {
+test('an equal entry gets 200, and a different entry for the same entity gets a 409 with the id of the existing entry', async () => {
   const { send, advance } = await blocklistApi()
   const { body: first } = await send('POST', '', { body: DEVICE })
   advance(1_000)

@@ -34,7 +34,7 @@ export interface AskedCase {
 /** The rows of a fake ClickHouse. The fake recognises the queries that the routes send. */
 export interface FakeTables {
   down: boolean
-  /** Whether the queries for the rows of given cases fail, and no other queries. */
+  /** True if only the queries for the rows of given cases fail. */
   rowsDown: boolean
   /** Cases that are no longer in the topology's state, newest first. */
   readonly archived: FraudCase[]

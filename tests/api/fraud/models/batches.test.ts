@@ -142,7 +142,7 @@ test('if the process ends after a batch was late, its transactions are counted o
   expect(counted).toEqual({ late: 1 })
 })
 
-test('more than 512 unanswered transactions are refused', async () => {
+test('while 512 transactions are unanswered, a further transaction is refused', async () => {
   const { counted, child, score, turn } = world()
   const calls = Array.from({ length: 513 }, () => score(inputOf()))
   expect(await calls[512]).toBeUndefined()

@@ -93,7 +93,7 @@ test('fewer than 1,000 transactions do not raise an alert', async () => {
   expect([await guard.probe.check(), messages()]).toEqual([undefined, []])
 })
 
-test('above 1 % of the transactions of all processes, each process logs one alert, which names the causes, until the share falls', async () => {
+test('while more than 1 % of the transactions of all processes are blocked, each process reports one alert, which names the causes', async () => {
   const { process, messages, lines, clock } = world({ acts: false })
   const [one, other] = [process(), process()]
   one.approve(900)

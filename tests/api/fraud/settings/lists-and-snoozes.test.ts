@@ -46,7 +46,7 @@ describe('lists', () => {
     expect((await send('DELETE', 'lists/mules')).status).toBe(204)
   })
 
-  test('lists have limits and valid names', async () => {
+  test('a list with more than 10,000 values, an invalid name or an invalid value is refused', async () => {
     const { send } = await settingsApi()
     const many = await send('POST', 'lists', { body: { name: 'many', values: numbered(10_001) } })
     expect(many).toMatchObject({ status: 409, body: { error: 'settings_limit_reached', message: 'A list may have at most 10000 values.' } })
@@ -118,7 +118,7 @@ describe('snoozes', () => {
     expect(isSnoozedFor(settings, 'u1', clock.now)).toBe(true)
   })
 
-  test('snoozes take addresses in canonical form, and e-mail addresses only as hashes', async () => {
+  test('snoozes store IP addresses in canonical form, and e-mail addresses only as hashes', async () => {
     const { send, hashes, published } = await settingsApi()
     const shownOf = async (entity_type: string, entity_value: string) =>
       (await send('POST', 'rules/seed-tor/snoozes', { body: { entity_type, entity_value, hours: 1 } })).body.entity_value

@@ -92,7 +92,7 @@ test('a condition with a wrong name is refused with the position and a suggested
   expect(published).toEqual([])
 })
 
-test('PUT replaces a rule, keeps who created it and when, and accepts the body that GET returned', async () => {
+test('PUT replaces a rule, keeps who created it and when, and accepts a body that the API returned', async () => {
   const { send, advance } = await settingsApi()
   const { body: created } = await send('POST', 'rules', { body: { ...RULE, created_by: 'max', mode: 'shadow' } })
   advance(SECOND_MS)

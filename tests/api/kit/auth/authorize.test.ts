@@ -142,6 +142,6 @@ test.each([
   ['', false],
   ['42 ', false],
   ['a8098c1a-f86e-11da-bd1a-00112444be1e', false],
-])('whether the subject %j names a user: %s', (subject, expected) => {
+])('the subject %j is a decimal user id: %s', (subject, expected) => {
   expect(isDecimalUserId(subject)).toBe(expected)
 })

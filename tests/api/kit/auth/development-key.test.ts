@@ -17,7 +17,7 @@ async function home(): Promise<string> {
   return folder
 }
 
-test('processes that start together create one key, and only its owner can read it', async () => {
+test('concurrent calls create one key, and only its owner can read it', async () => {
   const folder = await home()
   const keys = await Promise.all(Array.from({ length: 8 }, () => ensureDevelopmentKey(folder)))
   expect(new Set(keys.map((key) => key.kid)).size).toBe(1)

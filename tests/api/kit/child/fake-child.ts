@@ -3,7 +3,7 @@ import { ChildGone, type ChildLink } from '../../../../api/kit/child/link.ts'
 /** A child process whose answers the test provides. */
 export interface FakeChild extends ChildLink {
   readonly requests: { readonly kind: number; readonly body: Buffer; answer(body?: Buffer): void }[]
-  /** Simulates that the child ends by itself. */
+  /** Simulates a crash of the child. */
   crash(): void
   readonly isKilled: boolean
 }

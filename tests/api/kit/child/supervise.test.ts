@@ -74,7 +74,7 @@ test('a child that answers no ping for two seconds is ended and replaced', async
   expect(supervised.ready).toBe(children[1])
 })
 
-test('a child that answers stays', async () => {
+test('a child that answers its pings is not replaced', async () => {
   const { supervised, children, pass } = world()
   for (let second = 0; second < 60; second++) {
     for (const { answer } of children[0].requests) answer()

@@ -22,7 +22,7 @@ const change = fc.oneof(
 )
 type Change = { do: string; hash?: Int32Array; value?: number; lifetime?: number; seconds?: number }
 
-test('a packed map has the same contents as a Map, in any order of changes, even after a copy', () => {
+test('a packed map and its copy have the same contents as a Map after any sequence of changes', () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 400 }), (changes: readonly Change[]) => {
       const map = new PackedMap({ valueBytes: 4, canExpire: true })

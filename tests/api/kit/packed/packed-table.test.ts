@@ -48,7 +48,7 @@ test('the table answers not_ready until it has read to the end, because until th
   expect([table.get('a'), table.get('b'), table.isFromSnapshot, table.isStale]).toEqual([5, undefined, false, false])
 })
 
-test('an expired entry does not count, even while it is still stored', async () => {
+test('an expired entry is not returned, even while it is still stored', async () => {
   const world = await tableWorld({})
   const expiry = Date.now() + HOUR_MS
   world.put('a', `5@${expiry}`)

@@ -44,7 +44,7 @@ const damages = [
 ]
 
 test.for(damages)(
-  'a file that is damaged in $what is kept aside, and the records that can still be read are sent',
+  'a file that is damaged in $what is preserved, and the records that can still be read are sent',
   async ({ bytes, values }) => {
     const folder = await deadFolder({ [SEGMENT]: bytes })
     const { spool, logged } = await spoolWorld({ folder })
@@ -61,7 +61,7 @@ test.for(damages)(
 test.for([
   { what: 'a record in the middle', at: SECOND + BODY, values: ['1', '3'] },
   { what: 'the length of a record', at: SECOND + 3, values: ['1'] },
-])('a file that is damaged in $what while its process runs is kept aside, and all other records are sent', async ({ at, values }) => {
+])('a file that is damaged in $what while its process runs is preserved, and all other records are sent', async ({ at, values }) => {
   const { folder, spool, facts, logged, connect } = await spoolWorld({ isConnected: false })
   for (const value of ['1', '2', '3']) await facts.publishOrSpool(plain, 'a', value, QUICK)
   const own = (await readdir(folder)).find((name) => !name.startsWith('.'))!
@@ -108,7 +108,7 @@ test.for([
   { operation: 'open', end: '.sent' },
   { operation: 'list', end: DEAD },
   { operation: 'copy', end: LATER },
-] as const)('if the $operation of $end fails, the spool starts, reports the folder, and sends its records later', async (fault) => {
+] as const)('if $operation fails for $end, the spool starts, reports the folder, and sends its records later', async (fault) => {
   const sent = Buffer.alloc(0)
   const folder = await deadFolder({ [SEGMENT]: whole, '00000001.sent': sent, [LATER]: damagedAt(whole.length - 1) })
   const { files, state } = brokenDisk(fault.operation, fault.end)

@@ -87,7 +87,7 @@ test('a record that Kafka never accepts is an error for the caller, and is dropp
   expect(logged()).toEqual({ a: ['1', '2'] })
 })
 
-test('a full spool refuses records with a clear error, and accepts records again once some were sent', async () => {
+test('a full spool refuses records with the error `unavailable`, and accepts records again once some were sent', async () => {
   const { facts, stop, spool, logged } = await spoolWorld({ maxBytes: 2_000 })
   const goOn = stop()
   const value = 'x'.repeat(400)

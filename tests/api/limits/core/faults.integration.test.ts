@@ -108,7 +108,7 @@ test('requests pass while Redis is frozen (SIGSTOP), and limits are enforced aga
   await untilLimiting(store)
 })
 
-test('a reply that arrives too late lets its request through and does not count as a sign of health', async () => {
+test('while replies arrive too late, requests pass, and limits are enforced again afterwards', async () => {
   const redis = await privateRedis()
   const proxy = await holdingProxy(redis.address)
   const { store, failures } = openStore(proxy.url)
@@ -124,7 +124,7 @@ test('a reply that is waiting in the socket counts, even if this process is too 
   const { store } = openStore(redis.address)
   await untilLimiting(store)
   const asked = ask(store)
-  // Blocks this process until long after the timeout. It runs after the callback that sends the request.
+  // Blocks this process until long after the timeout. This callback runs after the one that sends the request.
   setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BLOCKED_MS))
   expect(await asked).toBe('allowed')
 })

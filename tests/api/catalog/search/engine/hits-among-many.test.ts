@@ -132,7 +132,7 @@ it('a search among many products scores less than a third of them', async () => 
   expect(Math.max(...scored)).toBeLessThan(3_000)
 })
 
-it('with other sort orders, and for the page after a product, all products are searched', async () => {
+it('with another sort order, and for a page by cursor, all products are searched', async () => {
   const bodies: Query[] = []
   const index: ProductIndex = { search: async () => ({}), searchAll: async (all) => [...bodies.splice(0, bodies.length, ...all)] }
   const firstHits = hitsAmongMany(index)

@@ -79,7 +79,7 @@ describe('parameters', () => {
     expect(faults(query)).toEqual([path])
   })
 
-  it('the last page that can be sorted, and the maximum length of each text, are accepted', () => {
+  it('the last numbered page, and the maximum of each text and number, are accepted', () => {
     expect(faults({ page: '500', page_size: '20', q: '𝒳'.repeat(200) })).toEqual([])
     const longest = { category: 'c'.repeat(2_000), brand: 'b'.repeat(200), attr: `${'n'.repeat(50)}:${'v'.repeat(200)}` }
     expect(faults({ ...longest, price_min: '1000000000', price_max: '1000000000', rating_min: '5' })).toEqual([])
@@ -112,7 +112,7 @@ describe('a cursor', () => {
     expect(readCursor(text, read({ q: 'dril', brand: 'b,a', page_size: '50' }))).toEqual(cursor)
   })
 
-  it('a cursor is accepted even if a long query in a script with long encodings has two corrections for each word', () => {
+  it('is accepted even if a long query in a script with long encodings has two corrections for each word', () => {
     const q = Array.from({ length: 20 }, (_, at) => String.fromCodePoint(0xac01 + 28 * at).repeat(9)).join(' ')
     const corrections = Object.fromEntries(wordsOf(q).map(({ text }) => [text, [text, text]]))
     expect(Object.keys(corrections)).toHaveLength(20)
@@ -135,7 +135,7 @@ describe('a cursor', () => {
     { ...cursor, moment: { ...cursor.moment, salesPercentile: Number.POSITIVE_INFINITY, now: -1 } },
     { ...cursor, corrections: { dril: ['drill bit'] } },
     { ...cursor, corrections: Object.fromEntries(Array.from({ length: 31 }, (_, at) => [`w${at}`, ['word']])) },
-  ])('a cursor with numbers or words that no search has is refused: %o', (forged) => {
+  ])('is refused if it contains numbers or words that no search has: %o', (forged) => {
     expect(() => readCursor(cursorText(forged, read({ q: 'dril' })), read({ q: 'dril' }))).toThrow(ApiError)
   })
 

@@ -83,7 +83,7 @@ describe('the text query', () => {
     expect(strings.length).toBeGreaterThan(0)
   })
 
-  it('searches descriptions only if exact words have found too few products', () => {
+  it('searches descriptions with the breadth `described`, but not with `all`', () => {
     const fields = (breadth: 'all' | 'described') => JSON.stringify(textQuery({ ...plan('drill'), breadth }))
     expect(fields('all')).not.toContain('description')
     expect(fields('described')).toContain('description')
