@@ -44,8 +44,8 @@ interface Pending {
 export interface Network {
   connection(client: Actor, clientId: string, options: ConnectionOptions): Connection
   /**
-   * Cuts connections. Both ends notice this. The broker still carries out the requests that the client has already
-   * sent.
+   * Cuts the connections for which `wanted` returns true. Both ends notice this. The broker still carries out the
+   * requests that the client has already sent.
    */
   cut(wanted: (client: Actor, endpoint: Endpoint) => boolean): void
   /**

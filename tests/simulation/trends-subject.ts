@@ -9,7 +9,7 @@ import type { Cluster } from './cluster/cluster.ts'
 import { committedRecords } from './read-log.ts'
 import type { InputTimes, Subject } from './subject.ts'
 
-/** WOEIDs of the regions in which tweets count: New York, Chicago, London, the United States and the world. */
+/** WOEIDs of the places that tweets come from: New York, Chicago, London, the United States and the world. */
 const PLACES = [2459115, 2379574, 44418, 23424977, WORLDWIDE] as const
 const TERMS = ['sandy', 'obama', 'rain'] as const
 const MINUTE_MS = 60_000

@@ -31,8 +31,8 @@ const MOST_SEARCHES = 100
 const SWIPED = 0.3
 
 /**
- * Checks that the stacks of some viewers equal a brute-force search, in the same order. Returns the number of
- * candidates.
+ * Checks that the stacks of `count` random viewers equal the results of a brute-force search, in the same order.
+ * Returns the number of candidates.
  */
 async function compareStacks(world: World, count: number): Promise<number> {
   const random = seededRandom(7)
