@@ -70,7 +70,7 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
   }
 
   /**
-   * Describes each count in the newest list of a region that does not equal the number of all tweets that were sent.
+   * Describes each count in the newest list of a region that does not equal the number of all tweets with this term.
    */
   function unfinished(cluster: Cluster): string[] {
     const newest = new Map<number, TrendOutput>()

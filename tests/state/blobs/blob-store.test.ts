@@ -409,7 +409,7 @@ describe('a store of blobs in a bucket', () => {
     for (const length of [0, 1, 15, 16, 17]) await expect(read(all.slice(0, length)), `${length}`).rejects.toBeInstanceOf(BlobCorruptError)
   })
 
-  it('is opened by an s3: URL', async () => {
+  it('is opened by an s3: URL, whereas a file: URL opens a folder and other URLs are refused', async () => {
     const blobs = await connectBlobs({ url: 's3://snippets/deep/er', s3Endpoint: s3Url })
     const { hash } = await keep(blobs, Buffer.from('by its URL'))
     expect(await contentOf(blobs, hash)).toEqual(Buffer.from('by its URL'))

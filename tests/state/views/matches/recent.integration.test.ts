@@ -416,7 +416,7 @@ test('a new note about a block removes two-day-old notes about blocks and matche
   expect(await redis.hgetall(recent)).toEqual({ ...kept, [severedField(BOB, 'blocks')]: `${at} 1` })
 })
 
-test('swiping a match that the view includes leaves no note, because nothing would ever remove the note', async () => {
+test('a swipe on a user whose match the view includes leaves no note about a match, because nothing would ever remove it', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
