@@ -27,7 +27,7 @@ async function simulated(topology: SubjectName, seeds: number, from = 1): Promis
 }
 
 async function traceOf(seeds: number, from: number): Promise<string | undefined> {
-  return /^trace (\w+)$/m.exec(await simulated('counter', seeds, from))?.[1]
+  return /^hash of all events: (\w+)$/m.exec(await simulated('counter', seeds, from))?.[1]
 }
 
 test('two processes that run the same seeds have exactly the same events', { timeout: TIMEOUT_MS }, async () => {

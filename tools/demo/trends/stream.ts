@@ -32,8 +32,7 @@ const BOT_USERS = 200
 const LEAST_BOT_SCORE = 0.75
 const GREATEST_HUMAN_SCORE = 0.6
 /**
- * The user ids of people, of bots and of the only spammer are in separate ranges, so that all three can be distinguished
- * in the data.
+ * People, bots and the only spammer have user ids in separate ranges, so that the data shows which is which.
  */
 const FIRST_USER = 1_000_000
 const FIRST_BOT = 9_000_000
