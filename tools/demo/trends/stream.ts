@@ -31,9 +31,7 @@ const ALLOWED_AHEAD_MS = 5 * MINUTE_MS
 const BOT_USERS = 200
 const LEAST_BOT_SCORE = 0.75
 const GREATEST_HUMAN_SCORE = 0.6
-/**
- * People, bots and the only spammer have user ids in separate ranges, so that the data shows which is which.
- */
+/** People, bots and the only spammer have user ids in separate ranges, so that the data shows which is which. */
 const FIRST_USER = 1_000_000
 const FIRST_BOT = 9_000_000
 const SPAMMER = 8_000_000
