@@ -41,8 +41,8 @@ interface ClosableProducer {
 }
 
 /**
- * Runs a command. Prints errors as one line, and shuts down gracefully at the first Ctrl-C. If the command fails, its
- * other streams stop as well.
+ * Runs a command. Prints an error as one line, and shuts down gracefully at the first Ctrl-C. If the command fails,
+ * streams that are still running stop as well.
  */
 export async function runStreamCommand(command: (session: StreamSession) => Promise<void>): Promise<void> {
   const stop = new AbortController()

@@ -67,7 +67,7 @@ async function pass(transport: Transport): Promise<void> {
   for (let requests = 0; requests < 50; requests++) await transport.offsets([PARTITION], 'end')
 }
 
-test('a reader whose records are lost continues at the point where the log differs', async () => {
+test('if the log loses records that a reader has read, the reader continues where the new log begins to differ', async () => {
   const world = producerWorld(2)
   await runSteps(world, async ({ producer, transport, write }) => {
     await write('a', 'b', 'c')
@@ -196,7 +196,7 @@ test('a transaction commits the leader epochs of its offsets', async () => {
   })
 })
 
-test('a log returns the offset at which the records of each leader epoch end', async () => {
+test('a client finds the offset at which the records of each leader epoch end', async () => {
   const world = producerWorld(2)
   await runSteps(world, async ({ producer, transport, write }) => {
     await write('a', 'b')

@@ -11,7 +11,7 @@ const DEFAULT_IN_FLIGHT = 5
 type Callback = (error: Error | null, response?: unknown) => void
 type Parser = (correlationId: number, apiKey: number, apiVersion: number, reader: Reader) => unknown
 
-/** The broker's end of a connection. It answers requests. */
+/** A broker, as its connections see it. It answers requests. */
 export interface Endpoint {
   readonly actor: Actor
   isUp(): boolean
@@ -44,8 +44,8 @@ interface Pending {
 export interface Network {
   connection(client: Actor, clientId: string, options: ConnectionOptions): Connection
   /**
-   * Cuts connections. Both ends notice this. The broker still carries out the requests that the client has already
-   * sent.
+   * Cuts the connections for which `wanted` returns true. Both ends notice this. The broker still carries out the
+   * requests that the client has already sent.
    */
   cut(wanted: (client: Actor, endpoint: Endpoint) => boolean): void
   /**

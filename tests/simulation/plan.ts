@@ -50,7 +50,7 @@ export interface Plan {
   readonly requestTimeoutMs?: number
   /**
    * Probability that a check mistakes a live process for an ended one, as long as faults happen. If given, workers
-   * check each other's processes, and remove members whose processes have ended from their groups.
+   * check each other's processes, and remove the members of ended processes from their groups.
    */
   readonly mistakenlyEnded?: number
   /** True if the workers' processes may be suspended in the middle of a turn of the event loop. If absent, false. */
@@ -76,12 +76,12 @@ const MOST_CACHE_BYTES = 1_000
 const SHARE_KEEP_PLACE = 0.3
 /** Share of worlds whose workers soon delete the state of partitions that have moved to another worker. */
 const SHARE_STATE_CLEANED = 0.3
-/** Range of the times that these workers keep the state of such partitions. */
+/** Range of the times for which these workers keep the state of such partitions. */
 const KEEP_STATE_MS = [100, 4_000] as const
 const SHARE_COMPRESSED = 0.1
 /** Share of worlds whose new workers copy state before they request partitions. */
 const SHARE_WARM_UP = 0.5
-/** Range of the maximum time that such a worker copies state. */
+/** Range of the maximum times for which such a worker copies state. */
 const WARM_UP_MAX_MS = [200, 10_000] as const
 /** Share of worlds whose clients have a short request timeout. */
 const SHARE_IMPATIENT = 0.5
@@ -115,7 +115,7 @@ const SHARE_UPGRADED = 0.4
 const SHARE_USED_UP = 0.15
 /** The first epoch of such a producer. The last epoch is 2^15 - 2. */
 const HIGH_EPOCH = 2 ** 15 - 12
-/** Mean share of the kinds of faults that occur in one run. */
+/** Mean share of all kinds of faults from which the faults of one run are drawn. */
 const SHARE_OF_KINDS = 0.4
 /**
  * Share of the counter's worlds with large records. The records come in bursts, so that transactions contain several

@@ -24,7 +24,7 @@ export interface ProducerWorld {
   open(name: string): Transport
   /**
    * Runs the steps of an initialised producer.
-   * @throws the error of a step
+   * @throws the error of a step, or an Error if the steps take too long
    */
   run(steps: Steps): Promise<void>
 }

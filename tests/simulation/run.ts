@@ -57,7 +57,7 @@ async function main(): Promise<number> {
   }
   const seconds = (performance.now() - startedAt) / SECOND_MS
   say(`${runs} runs, ${events} events, ${wrong} wrong, in ${seconds.toFixed(0)} s`)
-  say(`trace ${hash.digest('hex')}`)
+  say(`hash of all events: ${hash.digest('hex')}`)
   return wrong === 0 ? 0 : 1
 }
 

@@ -136,7 +136,7 @@ export function scheduler(seed: number, trace?: Trace): Scheduler {
 }
 
 /**
- * Resolves when all promise jobs have run. This takes one turn of the event loop and no time, because no other work is
+ * Resolves when all promise jobs have run. This takes only one turn of the event loop, because no other work is
  * waiting.
  */
 function noJobLeft(): Promise<void> {

@@ -21,7 +21,7 @@ export interface Shrunk {
 const FURTHER_SEEDS = 2
 const DEFAULT_MOST_RUNS = 600
 
-/** Returns the kind of a fault: its description without details that differ from run to run. */
+/** Returns the kind of a fault: the first words of its description, without details that differ from run to run. */
 function kindOf(fault: string): string {
   return fault
     .replace(/\S*\d\S*/g, '')

@@ -6,8 +6,8 @@ import type { SubjectName } from './plan.ts'
 
 const REPLAYED_SEEDS = 20
 /**
- * Time limit. All seeds together take about a minute of CPU time, so on a busy machine they may take many times as
- * long.
+ * Time limit. All seeds together take about a minute of CPU time, but on a busy machine, the tests may take many times
+ * as long.
  */
 const TIMEOUT_MS = 900_000
 const run = promisify(execFile)
@@ -16,7 +16,8 @@ const run = promisify(execFile)
 async function simulated(topology: SubjectName, seeds: number, from = 1): Promise<string> {
   const args = ['--topology', topology, '--seeds', String(seeds), '--from', String(from)]
   const { stdout, stderr } = await run(process.execPath, [join(import.meta.dirname, 'run.ts'), ...args]).catch(
-    // A run with a wrong output ends with code 1. Any other error has no output.
+    // A run with a wrong output ends with code 1, which counts as an error here. If the command does not start, only
+    // the message of the error says why.
     (error: Error & { readonly stdout?: string; readonly stderr?: string }) => ({
       stdout: error.stdout ?? '',
       stderr: error.stderr || error.message,
@@ -26,7 +27,7 @@ async function simulated(topology: SubjectName, seeds: number, from = 1): Promis
 }
 
 async function traceOf(seeds: number, from: number): Promise<string | undefined> {
-  return /^trace (\w+)$/m.exec(await simulated('counter', seeds, from))?.[1]
+  return /^hash of all events: (\w+)$/m.exec(await simulated('counter', seeds, from))?.[1]
 }
 
 test('two processes that run the same seeds have exactly the same events', { timeout: TIMEOUT_MS }, async () => {

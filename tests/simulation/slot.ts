@@ -61,7 +61,7 @@ export interface Slot {
   kill(): void
   /** Deletes the slot's state folder, and with it the member's identity. No process may be running. */
   loseState(): void
-  /** Makes the next `count` writes of the state fail; 0 ends earlier faults. */
+  /** Makes the next `count` writes of the state fail; 0 lets all writes succeed again. */
   failWrites(count: number): void
   /** Stops the process gracefully. Another process starts later. */
   stop(): void

@@ -35,8 +35,8 @@ export interface Subject {
   /** The topic whose number of partitions may grow; undefined when there is none. */
   readonly growing?: string
   /**
-   * Opens the codecs with which the subject writes its input and reads its output. If it exists, it must be called once
-   * before the first input is sent.
+   * Opens the codecs with which the subject writes its input and reads its output. If a subject has this method, it
+   * must be called once before the first input is sent.
    */
   prepare?(registry: SchemaRegistry, runtime: Runtime): Promise<void>
   /** Returns the records of one input. Inputs are numbered from 0, and later inputs have later times. */

@@ -9,7 +9,7 @@ import type { Cluster } from './cluster/cluster.ts'
 import { committedRecords } from './read-log.ts'
 import type { InputTimes, Subject } from './subject.ts'
 
-/** WOEIDs of the regions in which tweets count: New York, Chicago, London, the United States and the world. */
+/** WOEIDs of the places that tweets come from: New York, Chicago, London, the United States and the world. */
 const PLACES = [2459115, 2379574, 44418, 23424977, WORLDWIDE] as const
 const TERMS = ['sandy', 'obama', 'rain'] as const
 const MINUTE_MS = 60_000
@@ -70,7 +70,7 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
   }
 
   /**
-   * Describes each count in the newest list of a region that does not equal the number of all tweets that were sent.
+   * Describes each count in the newest list of a region that does not equal the number of all tweets with this term.
    */
   function unfinished(cluster: Cluster): string[] {
     const newest = new Map<number, TrendOutput>()

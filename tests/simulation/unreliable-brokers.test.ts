@@ -108,7 +108,7 @@ test('a client that knows a later leader epoch does not believe a broker that ha
   })
 })
 
-test('an offset whose epoch no broker knows, for example because the topic was deleted, does not stop a reader forever', async () => {
+test('a reader that starts at an offset whose epoch no broker knows does not wait forever', async () => {
   const { open, run } = producerWorld(2, handleRequest, BROKERS)
   await run(async (producer) => {
     append(producer, 'first')

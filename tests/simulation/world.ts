@@ -17,7 +17,10 @@ import { trendsSubject } from './trends-subject.ts'
 
 export interface Outcome {
   readonly seed: number
-  /** Faults in the output. Empty if the output is correct. */
+  /**
+   * Faults of the run: wrong or missing output, workers that ended with an unexpected error, and input that was not
+   * accepted. Empty if there are none.
+   */
   readonly faults: readonly string[]
   /** A hash of everything that has happened. */
   readonly digest: string

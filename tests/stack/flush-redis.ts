@@ -11,6 +11,6 @@ export async function flushTestRedis(redis: Pick<Redis, 'config' | 'flushall'>):
   const [, dir] = (await redis.config('GET', 'dir')) as string[]
   // A server that belongs to a test stores its data inside the test's folder.
   if (!isGuardedFolder(dirname(dir)))
-    throw new Error(`refused to empty the Redis with data in ${dir}, because that is not the folder of a test`)
+    throw new Error(`refused to empty the Redis with data in ${dir}, because it is not in the folder of a test`)
   await redis.flushall()
 }

@@ -46,7 +46,7 @@ test('finishing folders deletes them, and kills the processes in them and in the
   expect(processMark(outside.pid!)).toBeDefined()
 })
 
-test('the folders that a test file leaves are finished after the file, and other folders are not finished again', async () => {
+test('finishFolders finishes the folders that a test file leaves, and may be called again', async () => {
   const [left, finished] = [guardedFolder(), guardedFolder()]
   await finished.finish()
   const sleeper = spawn('sleep', ['600'], { cwd: left.path, detached: true, stdio: 'ignore' })

@@ -13,7 +13,7 @@ const LOOK_EVERY_MS = 1
 export async function suspend(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP')
   await waitUntil(() => isSuspended(pid), {
-    what: `all threads of process ${pid} to stop`,
+    what: `suspending process ${pid}`,
     timeoutMs: SUSPEND_TIMEOUT_MS,
     intervalMs: LOOK_EVERY_MS,
   })

@@ -21,7 +21,7 @@ test('if the time for erasures is shorter, blobs are touched more often', () => 
   expect(renewAfterMs({ ERASE_WITHIN_SECONDS: '60' })).toBe(1_000)
 })
 
-test('a worker deletes erasable state of partitions that have moved away early enough for the next scrub to erase it', () => {
+test('if a partition has moved away, its erasable state is deleted early enough for the next scrub to erase it in time', () => {
   const config = readPipelinesConfig({})
   expect(keepStateMsOf(config, true) + erasureTimes(config.eraseWithinMs).scrubEveryMs).toBeLessThanOrEqual(config.eraseWithinMs / 2)
   expect(keepStateMsOf(config, false)).toBe(HOUR_MS)

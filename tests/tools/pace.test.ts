@@ -44,6 +44,6 @@ test('when sending is slow, the queue stays short', async () => {
   expect(sent.map(([, sentAt]) => sentAt)).toEqual([0, 0, 50, 50, 100])
 })
 
-test('sending ends after stop is called', async () => {
+test('sending ends once the stream is stopped', async () => {
   expect(await play([0, 1_000, 5_000], { stopAt: 2_000 })).toHaveLength(2)
 })

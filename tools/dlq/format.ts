@@ -12,7 +12,7 @@ export function formatSummary(name: string, letters: readonly DeadLetterRecord[]
   return `${name}: ${letterCount}\n${lines.map((line) => `${line}\n`).join('')}${rest}`
 }
 
-/** Describes the offsets of dead letters that are in the order of their offsets. */
+/** Describes the offsets of dead letters, which must be sorted by offset. */
 function offsetsText(letters: readonly DeadLetterRecord[]): string {
   const [first, last] = [letters[0].offset, letters[letters.length - 1].offset]
   return first === last ? `offset ${first}` : `offsets ${first} to ${last}`
@@ -43,7 +43,7 @@ export function formatDeadLetter(letter: DeadLetterRecord, decode: (value: Buffe
 
 /**
  * Escapes control characters. The data of a record may contain sequences that change what a terminal shows, and line
- * ends that look like further fields.
+ * ends, after which its text would look like further fields.
  */
 function plain(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -49,7 +49,7 @@ const SUPER_LIKED = 0.05
 
 /**
  * Makes people from the public profiles and towns. If one of these data sets is missing, all profiles are generated and
- * the largest towns are used. If there are too few public profiles, the others are generated.
+ * the largest towns are used. If there are too few public profiles, the missing ones are generated.
  * @param folder the folder of the public data sets
  * @param now epoch ms; determines birth dates
  */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type MutatedSources, mutatedSources, mutations } from './mutate.ts'
 
 /**
- * If the stored plan no longer reveals the mutation, the test tries this many seeds. Hundreds of seeds may not be
+ * If the stored plan no longer reveals the mutation, the test tries up to this many seeds. Hundreds of seeds may not be
  * enough to reveal a rare mutation.
  */
 const SEEDS = 2_000

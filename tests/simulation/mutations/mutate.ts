@@ -45,10 +45,10 @@ function topologyOf(name: string): string {
 /** A copy of the sources. One mutation at a time is applied to it. */
 export interface MutatedSources {
   /**
-   * Runs the simulation with a mutation until an output is wrong: first the stored plan of the mutation, and then
-   * seeds.
+   * Runs the simulation with a mutation until an output is wrong: first the stored plan of the mutation, and then up to
+   * `seeds` seeds.
    * @returns what the run printed, or undefined if no output was wrong
-   * @throws Error if the patch no longer applies
+   * @throws Error if the patch no longer applies, or if the mutated simulation does not run
    */
   run(name: string, seeds: number): string | undefined
   /** Deletes the copy. */

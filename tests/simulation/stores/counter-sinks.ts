@@ -38,7 +38,7 @@ export interface SimulatedSinks {
   open(place: SinkPlace): readonly Runner[]
   /** Simulates a Redis that loses all its data. */
   empty(): void
-  /** Compares the stores with the log. Returns missing and unexpected entries. */
+  /** Compares the stores with the log. Returns descriptions of missing, wrong and unexpected entries. */
   deviations(cluster: Cluster): string[]
 }
 

@@ -102,7 +102,7 @@ describe.each([
     expect(readdirSync(drafts)).toEqual([])
   })
 
-  it('does not find a draft that was not kept', async () => {
+  it('contains nothing of a draft that was discarded', async () => {
     const draft = store().draft()
     const content = Buffer.alloc(200_000, 'discarded')
     await draft.write(content)
@@ -300,7 +300,7 @@ describe('uncompressed blobs in a folder', () => {
 })
 
 describe('a store of blobs in a bucket', () => {
-  it('does not touch a blob that was stored long ago, because S3 cannot touch objects, but can store the blob again', async () => {
+  it('refuses to touch a blob that was stored long ago, so that the caller stores the blob again', async () => {
     const { hash } = await keep(bucketStore, Buffer.from('renewed'))
     // S3 rounds the time of a blob down to whole seconds.
     bucketNow = Date.now() - 1_000
@@ -315,7 +315,7 @@ describe('a store of blobs in a bucket', () => {
     ['deleted', 404],
     ['changed', 409],
     ['stored again', 412],
-  ])('leaves a blob alone that another process has %s since it was inspected', async (_what, httpStatusCode) => {
+  ])('removes nothing if another process has %s the blob since its inspection', async (_what, httpStatusCode) => {
     const client = await s3Client('http://127.0.0.1:1')
     onTestFinished(() => client.destroy())
     vi.spyOn(client, 'send')
@@ -409,7 +409,7 @@ describe('a store of blobs in a bucket', () => {
     for (const length of [0, 1, 15, 16, 17]) await expect(read(all.slice(0, length)), `${length}`).rejects.toBeInstanceOf(BlobCorruptError)
   })
 
-  it('is opened by an s3: URL', async () => {
+  it('is opened by an s3: URL, whereas a file: URL opens a folder and other URLs are refused', async () => {
     const blobs = await connectBlobs({ url: 's3://snippets/deep/er', s3Endpoint: s3Url })
     const { hash } = await keep(blobs, Buffer.from('by its URL'))
     expect(await contentOf(blobs, hash)).toEqual(Buffer.from('by its URL'))

@@ -28,7 +28,10 @@ const HASH = 'ab'.repeat(32)
 const NOW = Date.now()
 const BEFORE = NOW - 3_600_000
 
-/** Stores a blob that was last touched before `BEFORE`, and returns two processes that share the folder. */
+/**
+ * Stores a blob that was last touched before `BEFORE`. Returns two shelves on the same folder, as two processes would
+ * have, and a function that lists the blobs of the second shelf.
+ */
 async function sharedFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-sweeps-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

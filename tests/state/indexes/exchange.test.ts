@@ -42,7 +42,7 @@ test('a body may contain characters outside ASCII, and the connection is reused'
 const answers: [string, RequestListener, RegExp][] = [
   ['is too large', (_request, response) => response.end('x'.repeat(LIMIT + 1)), /larger than 1000 bytes/],
   ['breaks off', (request, response) => breakOff(request, response), /aborted|hang up|RESET/],
-  ['never comes', (request) => request.socket.destroy(), /hang up|RESET/],
+  ['does not come before the connection closes', (request) => request.socket.destroy(), /hang up|RESET/],
   ['is a redirection', (_request, response) => response.writeHead(302, { location: '/other' }).end(), /redirection \(302\)/],
 ]
 

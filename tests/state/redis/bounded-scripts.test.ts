@@ -36,7 +36,7 @@ function echoRedis(more: object = {}) {
   const scripts = boundedScripts({ redis: client, timeoutMs: TIMEOUT_MS, monotonic: () => clock.now, timers })
   const run = (key = '{a}:1') => scripts.run(ECHO, [key], ['x', 7])
   const reason = async (key?: string) => (await run(key).then(String, (error: Error) => error)) as { reason?: string }
-  /** Advances the clock by `ms` and fires the timers that are due. */
+  /** Lets `ms` pass for the timers only, not for `clock`, and fires the timers that are due. */
   const pass = (ms: number) => look(timers.monotonic() + ms)
   return { state, clock, scripts, run, reason, pass }
 }
@@ -98,7 +98,7 @@ test('late answers open the circuit only if they persist', async () => {
   expect((await reason()).reason).toBe('circuit_open')
 })
 
-test('an error from a faulty script is thrown unchanged and does not affect other scripts, but a temporary error opens the circuit', async () => {
+test('an error from a faulty script is thrown unchanged and leaves the circuit closed, but a temporary error opens the circuit', async () => {
   const { state, run, reason } = echoRedis()
   state.error = replyError('WRONGTYPE Operation against a key')
   await expect(run()).rejects.toThrow('WRONGTYPE')

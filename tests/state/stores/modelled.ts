@@ -87,7 +87,7 @@ export function modelled<S extends EngineStore, M>(opened: TestBackend, open: ()
   return both
 }
 
-/** Runs random steps on an empty store, with every backend. */
+/** Defines one test per backend. Each test repeatedly runs random steps on an empty store. */
 export function testAgainstModel<Step>(
   what: string,
   store: string,

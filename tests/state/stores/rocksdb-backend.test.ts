@@ -271,7 +271,7 @@ test.each<[string, (folder: string) => void]>([
   ['a missing table file', (folder) => rmSync(fileOf(folder, /\.sst$/))],
   ['a truncated table file', (folder) => truncateSync(fileOf(folder, /\.sst$/), 100)],
   ['a missing manifest', (folder) => rmSync(fileOf(folder, /^MANIFEST/))],
-  ['a CURRENT file of other bytes', (folder) => copyFileSync(fileOf(folder, /\.sst$/), fileOf(folder, /^CURRENT$/))],
+  ['a CURRENT file with other content', (folder) => copyFileSync(fileOf(folder, /\.sst$/), fileOf(folder, /^CURRENT$/))],
 ])('a damaged or missing file is reported as corruption: %s', async (_what, harm) => {
   const folder = await writtenFolder()
   harm(folder)

@@ -146,7 +146,7 @@ testAgainstModel(
   runAgainstModel,
 )
 
-describe('a set of 50,000 items at one per cent for 30 days', () => {
+describe('a set with a capacity of 50,000 items, an error rate of 1 % and a lifetime of 30 days', () => {
   const SHAPE = { capacity: 50_000, errorRate: 0.01, lifetimeMs: MONTH_MS }
   const START_MS = Date.UTC(2026, 0, 1)
   const MANY = 1_000_000
@@ -356,7 +356,7 @@ describe('a lifetime', () => {
     expect(store.has('ann', 'x', START + 49 * DAY_MS)).toBe(true)
   })
 
-  test('of the older items of a page ends with a check of the page, and the next check comes when its newest items expire', async () => {
+  test('of older items ends when the store checks their page, which it does again when the newest items of the page expire', async () => {
     const backend = memoryBackend()
     const store = openStore(newStore({ lifetimeMs: MONTH_MS }), backend)
     store.add('ann', 'x', START)

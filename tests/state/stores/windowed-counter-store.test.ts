@@ -149,10 +149,10 @@ test('counts can exceed 32 bits', async () => {
 })
 
 test.each([
-  ['a fraction', 1, 0.5],
-  ['no number', 1, Number.NaN],
+  ['a fractional amount', 1, 0.5],
+  ['an amount that is not a number', 1, Number.NaN],
   ['an infinite amount', 1, Number.POSITIVE_INFINITY],
-  ['no time', Number.NaN, 1],
+  ['a time that is not a number', Number.NaN, 1],
 ])('an addition with %s is refused and changes nothing', async (_what, time, by) => {
   const opened = await testBackends[0]()
   const store = openStore(windowedCounterStore(STORE, { key: utf8, bucketMs: BUCKET_MS, buckets: BUCKETS }), opened.backend)

@@ -195,7 +195,7 @@ test('of several rows with the same identity, the one with the greatest offset i
   expect(await rowsOf(client, 'SELECT toUInt32(kafka_offset) AS kafka_offset FROM events FINAL')).toEqual([{ kafka_offset: 2 }])
 })
 
-test('a value that does not fit is not reported as an unavailable store', async () => {
+test('a value that does not fit its column is not reported as an unavailable store', async () => {
   const { store } = await open()
   const attempt = store.insert({ topic: 'topic', partition: 0, rows: [{ offset: 1, row: { id: 'x', number: 'text', at: NOVEMBER } }] })
   await expect(attempt).rejects.toThrow()

@@ -19,7 +19,7 @@ test.each([
   ['the memory is full', '241'],
   ['a replica lags behind the quorum', '289'],
   ['an alteration of a replicated table is not finished', '341'],
-  ['the status of the replica has changed', '416'],
+  ['the status of the replica is changing', '416'],
   ['the server has no free thread', '439'],
   ['the bucket with the parts does not respond', '499'],
   ['another sink alters the table', '517'],

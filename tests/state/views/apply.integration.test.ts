@@ -288,7 +288,7 @@ test('in a cluster, a batch that Redis cannot finish because its slot is moving 
   expect(await redis.get(key)).toBe('new')
 })
 
-/** Returns a partition whose keys are on the first of two masters. */
+/** Returns a view, and one of its partitions whose keys are on the first of two masters. */
 function viewOnFirstMaster(): { view: string; partition: number } {
   const view = uniqueName('view')
   const partition = Array.from({ length: 64 }, (_, number) => number).find((number) => keySlot(viewTag(view, number)) < SLOTS / 2)!

@@ -60,10 +60,10 @@ export async function privateRedisCluster(masters = 2, { hasReplicas = false, pa
 async function follow(replica: Redis, master: Redis): Promise<void> {
   const masterId = String(await master.call('CLUSTER', 'MYID'))
   const isKnown = async () => String(await replica.call('CLUSTER', 'NODES')).includes(masterId)
-  await waitUntil(isKnown, { what: 'the replica to reach its master', timeoutMs: START_TIMEOUT_MS })
+  await waitUntil(isKnown, { what: 'the connection of a replica to its master', timeoutMs: START_TIMEOUT_MS })
   await replica.call('CLUSTER', 'REPLICATE', masterId)
   const isInStep = async () => (await replica.info('replication')).includes('master_link_status:up')
-  await waitUntil(isInStep, { what: 'a replica in sync', timeoutMs: START_TIMEOUT_MS })
+  await waitUntil(isInStep, { what: 'the first copy on a replica', timeoutMs: START_TIMEOUT_MS })
 }
 
 /**

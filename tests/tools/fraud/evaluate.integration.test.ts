@@ -39,6 +39,6 @@ test.each<[string[], string]>([
   [['--train', 'absent.csv', '--test', 'other.csv'], 'absent.csv is missing. The command was made for the simulated card payments'],
   [['--train', 'one.csv', '--test', 'one.csv'], '--test-from is missing'],
   [['--train', 'one.csv', '--test', 'two.csv', '--test-from', 'July'], '--test-from must be a day'],
-])('%j says what is wrong', async (args, message) => {
+])('with the wrong arguments %j, the error says what is wrong', async (args, message) => {
   await expect(evaluate(...args)).rejects.toThrow(message)
 })

@@ -40,7 +40,7 @@ test.each([
   [recordingOf(1).replace(/(2020-01-01 00:12:00.*),0$/m, '$1,stolen card'), 'line 3: the scenario'],
   [recordingOf(1).replace(/(2020-01-01 00:12:00.*),0$/m, '$1,256'), 'line 3: the scenario'],
   ['', 'is empty'],
-])('the error for a wrong file names its line or says what is missing (case %#)', async (text, message) => {
+])('the error about a faulty file names the faulty line, or says what is missing (case %#)', async (text, message) => {
   const file = await fileOf('wrong.csv', text)
   await expect(Array.fromAsync(readPayments(file))).rejects.toThrow(message)
 })

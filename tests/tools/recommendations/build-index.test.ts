@@ -30,7 +30,7 @@ test('vectors with similar directions are mostly inserted one after another, and
   expect(changes).toBeLessThan(ROWS / 2)
 })
 
-test('an index built in that order finds vectors under their own rows', async () => {
+test('an index that is built in insertion order finds vectors under their own rows', async () => {
   await buildIndex({ folder, items: ROWS, greatestLength: LENGTH, threads: 1 })
   const lengths = Float32Array.from({ length: ROWS }, (_, row) => Math.hypot(...vectorOf(row)) / LENGTH)
   const index = viewVectorIndex(join(folder, 'items.usearch'), DIMENSIONS, lengths.map(Math.sqrt))

@@ -57,7 +57,7 @@ test('timestamps keep their relative distances at a higher speed, and long silen
   expect([0, 100, 150, 100_000, 100_010].map((at) => times.next(at))).toEqual([0, 10, 15, 115, 116])
 })
 
-test('a row whose id does not fit in 64 bits is reported and skipped', async () => {
+test('a row whose id does not fit in a signed 64-bit integer is reported and skipped', async () => {
   const path = file(
     'd.csv',
     'tweet_id,created_at,text\n9223372036854775807,2012-10-28T00:00:03Z,a\n9223372036854775808,2012-10-28T00:00:03Z,b\n',

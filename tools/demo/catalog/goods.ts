@@ -47,7 +47,7 @@ function category(id: number, name: string, slug: string, parent_id: number | nu
   return { id, body: { name, slug, parent_id } }
 }
 
-/** Parents come first. */
+/** The categories of the demo. Each parent precedes its subcategories. */
 export const DEMO_CATEGORIES: readonly DemoCategory[] = [
   category(1, 'Tools', 'tools'),
   category(2, 'Kitchen', 'kitchen'),

@@ -33,7 +33,10 @@ export const catalogDemo: DemoService = {
   },
 }
 
-/** Performs the event through the API. Refused requests are counted and not repeated. */
+/**
+ * Performs the event through the API. Refused requests are counted and not repeated, with one exception: a variant that
+ * is out of stock is delivered, and then reserved again.
+ */
 export async function perform(event: ShopEvent, client: DemoClient, count: Count): Promise<void> {
   switch (event.kind) {
     case 'search': {

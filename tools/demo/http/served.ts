@@ -14,15 +14,15 @@ export interface ServedQuestion {
   /** Sends a request whose reply shows whether the service runs. */
   ask(client: DemoClient): Promise<Reply>
   /**
-   * Returns whether the reply comes from the service. A 404 that does not come from the service means that the API does
-   * not run the service.
+   * Returns whether the reply shows that the service can serve the demo. Any other reply with status 404 means that the
+   * API does not run the service.
    */
   isServed(reply: Reply): boolean
 }
 
 /**
- * Waits until the API serves the demo. Returns undefined if waiting is useless, after reporting the reason, or if the
- * demo ends or is stopped first.
+ * Waits until the API can serve the demo, and returns a client. If waiting is useless, reports the reason and returns
+ * undefined. Also returns undefined if the demo ends or is stopped first.
  */
 export async function servedClient({ say, stopped, pause }: StreamSession, question: ServedQuestion): Promise<DemoClient | undefined> {
   const { url, what, endAt } = question

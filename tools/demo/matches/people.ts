@@ -127,6 +127,6 @@ export function suit(a: DemoPerson, b: DemoPerson): boolean {
 
 function seeks({ profile: { seeking_gender, min_age_pref, max_age_pref } }: DemoPerson, { profile: other }: DemoPerson): boolean {
   const age = REFERENCE_YEAR - Number(other.birth_date.slice(0, 4))
-  // The lower limit is a year stricter, because the user is a year younger than `age` before this year's birthday.
+  // The lower limit is a year stricter, because the other user is a year younger than `age` until the birthday.
   return (seeking_gender.length === 0 || seeking_gender.includes(other.gender)) && age > min_age_pref && age <= max_age_pref
 }

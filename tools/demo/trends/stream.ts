@@ -31,10 +31,7 @@ const ALLOWED_AHEAD_MS = 5 * MINUTE_MS
 const BOT_USERS = 200
 const LEAST_BOT_SCORE = 0.75
 const GREATEST_HUMAN_SCORE = 0.6
-/**
- * The user ids of people and bots start at different numbers, and the only spammer has a distant one, so that they can
- * be distinguished in the data.
- */
+/** People, bots and the only spammer have user ids in separate ranges, so that the data shows which is which. */
 const FIRST_USER = 1_000_000
 const FIRST_BOT = 9_000_000
 const SPAMMER = 8_000_000

@@ -37,7 +37,7 @@ export async function* readPayments(file: string): AsyncGenerator<LabelledPaymen
     const payment = read(text)
     const { request, scenario } = payment
     const { timestamp, amount } = request
-    if (!Number.isFinite(timestamp) || !(amount >= 0)) throw new Error(`${file}, line ${line}: the time or the amount is not a number`)
+    if (!Number.isFinite(timestamp) || !(amount >= 0)) throw new Error(`${file}, line ${line}: the time or the amount is invalid`)
     if (!Number.isInteger(scenario) || scenario < 0 || scenario > MAX_SCENARIO)
       throw new Error(`${file}, line ${line}: the scenario must be an integer from 0 to ${MAX_SCENARIO}`)
     if (timestamp < last) throw new Error(`${file}, line ${line}: the rows must be ordered by TX_DATETIME`)

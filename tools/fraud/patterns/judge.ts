@@ -42,6 +42,7 @@ export interface TrafficReport {
    * look better than they are, so it must not be reported alone.
    */
   readonly falsePositivesWithoutVictims: number
+  /** Shares of the payments and of the occurrences of each pattern that are found, that is, reviewed or blocked. */
   readonly patterns: Readonly<Record<Pattern, { readonly payments: number; readonly occurrences: number }>>
 }
 

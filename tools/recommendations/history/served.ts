@@ -12,7 +12,7 @@ const MOST_LISTS = 20_000
 type Row = [string, string, string[], number[], number[]]
 
 export interface ServedOptions {
-  /** Only lists whose choices were made before this time are read, epoch ms. */
+  /** Epoch ms. Only lists that are at least half an hour older are read, so that all choices precede this time. */
   readonly before: number
   /** Default: MOST_LISTS. */
   readonly most?: number

@@ -10,7 +10,7 @@ from implicit.cpu.als import AlternatingLeastSquares
 
 # Token weights are regularised so strongly that the vector of a token that few items have stays near zero.
 TOKEN_REGULARIZATION = 5.0
-# Number of rows that are converted to doubles at a time, 128 MB.
+# Number of rows that are converted to doubles at a time. As doubles, these rows take 128 MB.
 ROWS_AT_ONCE = 65_536
 
 

@@ -15,7 +15,7 @@ export interface IndexBuild {
   onRows?(added: number): void
 }
 
-/** Number of rows that are read and added at a time, 8 MB of floats. */
+/** Number of rows that are read and added at a time. As floats, these rows take 8 MB. */
 const ROWS_AT_ONCE = 8_192
 
 /** Builds the index of a bundle from its factors. The factors are read in parts. */

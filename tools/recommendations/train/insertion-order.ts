@@ -21,7 +21,7 @@ const BYTES_PER_HALF = 2
 /**
  * Returns all rows in an order in which vectors with similar directions are close together. If vectors are inserted
  * into an index in this order, successive insertions visit the same part of the graph, so this part is in the CPU's
- * caches: docs/adr/0063-vectors-are-indexed-in-groups.md
+ * caches; see docs/adr/0063-vectors-are-indexed-in-groups.md.
  */
 export function insertionOrder(factors: FactorFile, threads: number): Uint32Array {
   const all = Uint32Array.from({ length: factors.rows }, (_, row) => row)

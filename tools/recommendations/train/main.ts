@@ -47,7 +47,7 @@ async function train(job: ChildJob, signal: AbortSignal) {
       servedLists: (before) => servedLists(client, history, { before, signal }),
       sequence,
       trainedAt: trained_at,
-      // The seed may be any number. It is fixed, so that the same training data gives the same model.
+      // The seed may be any number. It is not random, so that the same job and the same data give the same model.
       seed: sequence,
       signal,
     })

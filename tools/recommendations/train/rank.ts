@@ -8,8 +8,8 @@ export interface JudgedList {
   /** The features of all candidates, `RANKING_WIDTH` numbers for each. */
   readonly features: Float64Array
   /**
-   * The label of each candidate: CHOSEN_NEXT if the user chose the candidate immediately, CHOSEN if the user chose it
-   * within half an hour, and 0 for all other candidates.
+   * The label of each candidate: CHOSEN_NEXT if the candidate is known to be the user's next choice, CHOSEN if the user
+   * chose it within half an hour, and 0 for all other candidates.
    */
   readonly labels: Uint8Array
   /**

@@ -18,8 +18,8 @@ export interface ReplayedLists extends Replay {
 const MOST_OTHERS = 100
 
 /**
- * Makes the lists that users would have received in the past. Leaves out lists whose candidates were all chosen or none
- * of them, because training learns nothing from such lists.
+ * Makes the lists that users would have received in the past. Leaves out a list if its user chose all of its candidates
+ * or none of them, because training learns nothing from such lists.
  */
 export async function replayedLists({ model, seed, ...past }: ReplayedLists): Promise<JudgedList[]> {
   const lists: JudgedList[] = []

@@ -20,7 +20,7 @@ test.each([
   [2_000_000, 0.02],
   [100, 0.9],
   [40_000, 1e-6],
-])('%i items at an error rate of %f fit, and full pages do not exceed the rate', (capacity, errorRate) => {
+])('the pages have room for %i items, and full pages do not exceed an error rate of %f', (capacity, errorRate) => {
   const layout = seenSetLayout({ capacity, errorRate, lifetimeMs: LIFETIME_MS })
   expect(errorsOf(layout)).toBeLessThanOrEqual(errorRate)
   expect(layout.pages * MAX_PAGE_ENTRIES).toBeGreaterThan(capacity)

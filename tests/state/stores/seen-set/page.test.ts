@@ -28,7 +28,7 @@ const sampleArbitrary: fc.Arbitrary<Sample> = fc.integer({ min: 9, max: 32 }).ch
   }),
 )
 
-test('a page that fits is read back as it was written', () => {
+test('a page within the size limits is read back as it was written', () => {
   fc.assert(
     fc.property(sampleArbitrary, ({ bits, page }) => {
       const bytes = encodePage(page, bits)

@@ -146,7 +146,7 @@ test('analysts can query the results of shadow rules and challengers', async () 
   ])
 })
 
-test('the documented query for one day reads only this day, and counts a repeated answer on its own day', async () => {
+test('the documented query for one day reads only this day, and counts a repeated answer on the day of the repetition', async () => {
   const { client, score } = await world()
   const yesterday = NOW - DAY
   const event = (id: string, scored_at: number) => ({ ...scored(pay({ id, at: scored_at })), scored_at })

@@ -9,7 +9,7 @@ test.each([
   [MAX_ROWS, false],
   [MAX_ROWS + 1, true],
 ])(
-  'with %d rows of traffic, a replay reads at most half a million rows, and leaves out the newest rows: %s',
+  'with %d rows of traffic, a replay reads half a million rows and reports whether any rows are missing: %s',
   async (stored, isTruncated) => {
     const row = [0, 'user:1', 'free', '', '1', '192.0.2.1', 1]
     const reader = {

@@ -11,8 +11,8 @@ const NOW = Math.floor(Date.now() / HOUR_MS) * HOUR_MS
 const ALL = { offset: 0, limit: 1_000, now: NOW }
 
 /**
- * Creates the table and notes the periods of all queries. Inserts each batch separately, because ClickHouse removes the
- * duplicates within an insert.
+ * Creates the table with these batches, and a reader that notes the periods of its queries. Inserts each batch
+ * separately, because ClickHouse removes the duplicates within an insert.
  */
 async function tableOf(...batches: readonly (readonly LimitViolation[])[]) {
   const { client } = await testDatabase()
@@ -69,7 +69,7 @@ test('pages and filters list each violation once, however the violations are dis
   expect(await readViolations(reader, { ...ALL, ...selected, offset: 1, limit: 1 })).toEqual([chosen[1]])
 })
 
-test('a query for the newest violations reads only the last hour, from rows that are sorted by time', async () => {
+test('for a page of the newest violations, only the last hour is searched, in rows that are sorted by time', async () => {
   const { client, reader, periods } = await tableOf(
     Array.from({ length: 500 }, (_, index) => violation(NOW - index * HOUR_MS - 1_000, 'one', `client-${index}`)),
   )

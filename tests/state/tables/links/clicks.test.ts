@@ -42,7 +42,7 @@ async function allPages(reader: TableReader, range: { readonly from: number; rea
   return pages
 }
 
-test('a page of a popular link is searched only in the day after the previous page', async () => {
+test('for a page of a popular link, only the day after the previous page is searched', async () => {
   // Ten clicks per day, in pairs with the same time.
   const times = Array.from({ length: 900 }, (_, click) => Math.floor(click / 2) * (DAY_MS / 5))
   const { reader, queries } = tableOf(times)

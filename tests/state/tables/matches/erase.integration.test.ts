@@ -81,7 +81,7 @@ test('for a day after an outage, older deletions are repeated, even if they are 
     return removed
   }
   await runFor(2 * HOUR_MS)
-  // During the outage, the table receives neither the deletion nor a run of the eraser.
+  // During the outage, the eraser does not run, and the deletion does not arrive in the table.
   now += 2 * DAY_MS
   await runFor(HOUR_MS)
   await profile(ANN, start + DAY_MS)

@@ -82,7 +82,7 @@ test.each([
   ['words shorter than a trigram', ['ab', 'x']],
   ['punctuation', ['{}']],
   ['the end of a Greek word', ['οδος']],
-])('a search finds exactly the public, living snippets with %s, newest first', async (_what, words) => {
+])('a search finds exactly the public snippets with %s that are neither deleted nor expired, newest first', async (_what, words) => {
   const expected = matching(words)
   expect(expected.length).toBeLessThan(MOST_FOUND)
   expect(await search(words)).toEqual({ total: expected.length, ids: expected })

@@ -352,7 +352,7 @@ test('users swiped by a new profile stay hidden, although the view reads about t
   expect(state.self?.last_swipe?.target_id).toBe(BOB)
 })
 
-test('a block that the view includes needs no note: it hides both users until it is lifted, and again after it is renewed', async () => {
+test('notes about a renewed block outlast the records about the first block, and are removed once the view includes the renewed one', async () => {
   const { ann, apply, redis, profileOf, relations, command, note, reasons } = await annAndBob()
   await apply(profileOf(ann, null), profileOf(BOB, null))
   const noted = (at: number) => Promise.all([note(ann, BOB, 'blocks', at), note(BOB, ann, 'blocked', at)])
@@ -391,7 +391,7 @@ test('a match that a block has ended stays ended, even if the block is lifted be
   expect(notes.flatMap((fields) => Object.keys(fields).filter((field) => field.endsWith(':ended')))).toEqual([])
 })
 
-test('a new note about a block removes notes about users that are two days older, but not swipes, the place or newer notes', async () => {
+test('a new note about a block removes two-day-old notes about blocks and matches, but not swipes, the place or newer notes', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const { recent } = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
@@ -416,7 +416,7 @@ test('a new note about a block removes notes about users that are two days older
   expect(await redis.hgetall(recent)).toEqual({ ...kept, [severedField(BOB, 'blocks')]: `${at} 1` })
 })
 
-test('swiping a match that the view includes leaves no note, because nothing would ever remove the note', async () => {
+test('a swipe on a user whose match the view includes leaves no note about a match, because nothing would ever remove it', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')

@@ -30,7 +30,7 @@ test.each<[string, Partial<MatchRelation>]>([
   })
 })
 
-test('a like by a blocked user does not count until the block is lifted', () => {
+test('a like does not count while the user who gave it blocks the liked user', () => {
   expect(likeScore({ ...NOTHING, liked_at: TIME, is_blocked: true })).toBeNull()
   expect(likeScore({ ...NOTHING, liked_at: TIME })).toBe(2 * TIME)
 })

@@ -31,8 +31,8 @@ const MOST_SEARCHES = 100
 const SWIPED = 0.3
 
 /**
- * Checks that the stacks of some viewers equal a brute-force search, in the same order. Returns the number of
- * candidates.
+ * Checks that the stacks of `count` random viewers equal the results of a brute-force search, in the same order.
+ * Returns the number of candidates.
  */
 async function compareStacks(world: World, count: number): Promise<number> {
   const random = seededRandom(7)
@@ -81,7 +81,7 @@ const EDGES: readonly Town[] = [
   { name: 'Greenwich', lat: 51.48, lon: 0, population: 1e6 },
   { name: 'the antimeridian', lat: -17, lon: 180, population: 1e6 },
   { name: 'the equator at the antimeridian', lat: 0, lon: -180, population: 1e6 },
-  { name: '89 degrees', lat: 89, lon: 30, population: 1e7 },
+  { name: '89 degrees north', lat: 89, lon: 30, population: 1e7 },
   { name: 'the South Pole', lat: -90, lon: 0, population: 1e7 },
 ]
 

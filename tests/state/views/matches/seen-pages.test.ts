@@ -40,7 +40,7 @@ function userId(group: string, index: number): string {
   return `${group}0000000-0000-4000-8000-${String(index).padStart(12, '0')}`
 }
 
-test('after 50,000 swipes, the pages in the view contain all of them, and at most 1 % of other users', async () => {
+test('after 50,000 swipes, the pages in the view show all targets as swiped, and at most 1 % of other users', async () => {
   const seen = seenSetStore('seen', { key: utf8, item: utf8, ...SEEN_SHAPE })
   openStore(seen, memoryBackend())
   for (let index = 0; index < SWIPES; index++)

@@ -14,7 +14,7 @@ test.each([
   [29_999, 4, true],
   [5_000, 0, false],
   [4_999, 0, true],
-])('a stack of %d ms with %d candidates left is valid: %s', (ageMs, left, isValid) => {
+])('a stack that is %d ms old and has %d candidates left is valid: %s', (ageMs, left, isValid) => {
   expect(isFresh(stackOf(ageMs), left, BASIS, NOW)).toBe(isValid)
   expect(isFresh(stackOf(ageMs), left, 'another basis', NOW)).toBe(false)
 })

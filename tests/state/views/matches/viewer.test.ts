@@ -52,7 +52,7 @@ test('a block is never missing while the sink moves it from the notes into the v
   const relations = await readRelations(reader, userKeys(0, ANN), [BOB])
   if (state === undefined || state === NOT_CAUGHT_UP || relations === NOT_CAUGHT_UP) throw new Error('the profile is missing')
   expect(exclusionsOf(state, 0)(BOB, relations.get(BOB))).toBe('blocks')
-  // The block replaces a like. It must be found under at least one of the two keys.
+  // The block replaces a like, which has a different key. The reader must not miss both.
   expect(await readRelations(readerDuringApply(), userKeys(0, ANN), [BOB])).toEqual(
     new Map([[BOB, { likedAt: 1_000, isSuperLike: false, matchedAt: undefined, hasEnded: false, blocks: true, isBlocked: false }]]),
   )
@@ -119,7 +119,7 @@ test('the list of blocks follows the notes that the view does not include yet, p
   expect(await read(0, 10)).toEqual({ total: 4, ids: ['e', 'd', 'b', 'a'], firstAt: 20 })
 })
 
-test('values that cannot be read lead to not_ready for a profile, count as missing for other data, and hide a user for a relation', async () => {
+test('an unreadable profile counts as not caught up, an unreadable relation hides the other user, and other unreadable data are missing', async () => {
   const [ann, bob] = [ANN, BOB].map((id) => ({ id, partition: 0 }))
   const keys = userKeys(0, ANN)
   const { reader, apply, caughtUp } = fakeRedis()

@@ -77,7 +77,7 @@ test.each([
   expect(keys().filter((key) => key.includes(ID))).toEqual([])
 })
 
-test('the record of a burnt snippet remains for retried reads, until the time after its last read is over', async () => {
+test('the record of a burnt snippet remains for the time within which its last read can be repeated', async () => {
   const { write, reader } = world()
   const burnt: Snippet = { ...deleted, reads_left: 0 }
   write({ ...snippet, reads_left: 1 })

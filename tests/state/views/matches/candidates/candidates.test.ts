@@ -38,7 +38,7 @@ test.each([
   ['2008-02-29', Date.UTC(2026, 1, 28, 23, 59), 17],
   ['2008-02-29', Date.UTC(2026, 2, 1), 18],
   ['2008-02-29', Date.UTC(2028, 1, 29), 20],
-])('a user who was born on %s has, at the time %i, the age %i', (birthDate, now, age) => {
+])('a user who was born on %s is, at the time %i, %i years old', (birthDate, now, age) => {
   expect(ageAt(birthDate, now)).toBe(age)
 })
 

@@ -107,7 +107,7 @@ test.each([
   ['the equator', { lat: 0.01, lon: 20 }],
   ['Greenwich', { lat: 51.48, lon: 0 }],
   ['the antimeridian', { lat: -17, lon: 179.99 }],
-  ['89 degrees', { lat: 89, lon: 30 }],
+  ['89 degrees north', { lat: 89, lon: 30 }],
   ['San Francisco', { lat: 37.77, lon: -122.42 }],
 ])('around %s, the cells within a distance contain every place within it, nearest first', (_where, centre) => {
   const random = seededRandom(3)
