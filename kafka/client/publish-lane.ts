@@ -314,6 +314,7 @@ export class PublishLane implements PublishAppender {
 
   /**
    * Fails all records. The error of the records that have been sent is not fatal, because they may be in the log.
+   * Each message says whether the record was sent.
    */
   fail(error: TransportError): void {
     const sent = this.#stamped.map(({ batch }) => batch)
@@ -324,9 +325,11 @@ export class PublishLane implements PublishAppender {
     // until the dropped batches are repeated.
     if (sent.length > 0) this.#renumber([])
     this.#isRepeating = false
-    const uncertain = new TransportError(error.code, `${error.message}; the record may have been written`, { fatal: false, cause: error })
-    for (const batch of sent) batch.settle(error.fatal ? uncertain : error)
-    for (const batch of unsent) batch.settle(error)
+    const failure = (rest: string, fatal: boolean) => new TransportError(error.code, `${error.message}; ${rest}`, { fatal, cause: error })
+    const uncertain = failure('the record may have been written', false)
+    const certain = failure('the record was not sent', error.fatal)
+    for (const batch of sent) batch.settle(uncertain)
+    for (const batch of unsent) batch.settle(certain)
   }
 }
 

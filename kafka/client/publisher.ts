@@ -184,11 +184,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     await endsWithin(runtime, timeoutMs, drained)
     closing.abort()
     cancelTimer?.()
-    failAll(
-      new TransportError('CLOSED', 'the publisher was closed before the record was acknowledged; the record may have been written', {
-        fatal: false,
-      }),
-    )
+    failAll(new TransportError('CLOSED', 'the publisher was closed before the record was acknowledged', { fatal: false }))
     await requests.close()
   }
 

@@ -161,8 +161,8 @@ const DRAW: { readonly [Kind in FaultKind]: (random: Random, options: ScheduleOp
 export const FAULT_KINDS = Object.keys(DRAW) as FaultKind[]
 /**
  * Numbers of brokers for which a kind of fault may be drawn; a kind without an entry may be drawn for any number.
- * `disk-full` is not drawn for 3 brokers. It needs a small disk, and the input of trials with 3 brokers is so large that
- * the state of the workers does not fit on one.
+ * `disk-full` is not drawn for 3 brokers. It needs a small disk, and trials with 3 brokers have so much input that the
+ * state of the workers does not fit on one.
  */
 const BROKERS_OF: { readonly [Kind in FaultKind]?: readonly number[] } = {
   move: [2],

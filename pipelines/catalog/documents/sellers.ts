@@ -80,24 +80,29 @@ export function declareSellers(t: TopologyBuilder, byProduct: Topic<string, Docu
     return undefined
   }
 
-  /** Sends each seller's new rating to the next products that do not have it yet, up to the limit per tick. */
+  /**
+   * Sends each seller's new rating to the next products that do not have it yet. The sellers share the limit per tick,
+   * so that a large seller does not delay the ratings of the others.
+   */
   function spread(_now: number, ctx: Context): void {
+    const waiting = [...spreading.scan({ limit: PRODUCTS_PER_TICK })]
     let left = PRODUCTS_PER_TICK
-    for (const [seller, next] of [...spreading.scan({ limit: PRODUCTS_PER_TICK })]) {
-      if (left === 0) return
+    for (const [index, [seller, next]] of waiting.entries()) {
+      let share = Math.floor(left / (waiting.length - index))
       const rating = ratings.get(seller) ?? { seller_rating: null }
       const id = BigInt(seller)
       let after: number | undefined
       for (const [{ product }] of products.scan({
         gte: { seller: id, product: next },
         lt: { seller: id + 1n, product: 0 },
-        limit: left + 1,
+        limit: share + 1,
       })) {
-        if (left === 0) {
+        if (share === 0) {
           after = product
           break
         }
         note(product, rating, ctx)
+        share--
         left--
       }
       if (after === undefined) spreading.delete(seller)

@@ -9,7 +9,8 @@ import { manualRuntime } from '../../../runtime/manual.ts'
 const STEPS = 20
 const STEP_MS = 100
 
-test('if the metadata of one topic is refused, only the records of this topic fail', async () => {
+/** Opens a publisher whose cluster has no leaders and refuses the metadata of the topic `secret`. */
+function opened() {
   const runtime = manualRuntime()
   const cluster = {
     askAny: async () => ({ errorCode: 0, producerId: 1n, producerEpoch: 0 }),
@@ -20,7 +21,11 @@ test('if the metadata of one topic is refused, only the records of this topic fa
   } as unknown as Cluster
   const options = kafkaOptions.parse({ brokers: ['127.0.0.1:9092'], clientId: 'test' })
   const context: Context = { options, runtime, closing: new AbortController().signal }
-  const publisher = openPublisher(context, cluster)
+  return { runtime, publisher: openPublisher(context, cluster) }
+}
+
+test('if the metadata of one topic is refused, only the records of this topic fail', async () => {
+  const { runtime, publisher } = opened()
   const failed: string[] = []
   for (const topic of ['secret', 'open']) {
     const settled = (_: number, error?: TransportError) => failed.push(`${topic}: ${error?.code}`)
@@ -32,4 +37,14 @@ test('if the metadata of one topic is refused, only the records of this topic fa
   }
   expect(failed).toEqual(['secret: TOPIC_AUTHORIZATION_FAILED'])
   expect(publisher.pendingRecords).toBe(1)
+})
+
+test('when the publisher is closed, the error of a record without a leader says that the record was not sent', async () => {
+  const { publisher } = opened()
+  const errors: (TransportError | undefined)[] = []
+  publisher.appender('open', 0).append({ settled: (_, error) => errors.push(error) }, 0, null, 0, 0, null, 0, 0)
+  await publisher.close(0)
+  expect(errors).toMatchObject([
+    { code: 'CLOSED', fatal: false, message: expect.stringMatching(/closed before the record was acknowledged; the record was not sent$/) },
+  ])
 })

@@ -36,7 +36,7 @@ export async function servedClient({ say, stopped, pause }: StreamSession, quest
       say(`not played: ${refusal}`)
       return undefined
     }
-    if (!hasSaid) say(`the API at ${url} is not ready yet (${reply.code}); waiting`)
+    if (!hasSaid) say(`the API at ${url} is not ready yet (${reply.code || `it does not serve ${what}`}); waiting`)
     hasSaid = true
     await pause(Math.min(RETRY_MS, endAt - Date.now()))
   }

@@ -232,7 +232,7 @@ test('a thread that does not open the index is replaced, even if it cannot be te
   expect(await next).toEqual([{ key: 22, value: 0.5 }])
   const hung = openIndex('index', 2, ROOTS)
   fire(OPENING_MS)
-  await expect(hung).rejects.toThrow('does not open')
+  await expect(hung).rejects.toThrow('did not open the index in time')
   expect(threads[3].isTerminated).toBe(true)
 })
 

@@ -306,6 +306,29 @@ test("the rating of a large seller is sent in batches, and each of the seller's 
   for (const id of ids) expect(newest.get(id)?.seller_rating).toBeCloseTo(4.86)
 })
 
+test('a seller with many products does not delay the ratings of other sellers', () => {
+  const { driver, send, written } = documentsDriver({ commit: 'manual' })
+  for (let id = 1; id <= 2_500; id++) {
+    send({ topic: 'created', product: product(id) })
+    send(owned(id))
+  }
+  send({ topic: 'created', product: product(9_999, { seller_id: 8n }) })
+  send(owned(9_999, 8n))
+  driver.settle()
+  written()
+  send(seller(5, 100))
+  send(seller(5, 100, 8n))
+  driver.settle()
+  driver.advanceWallClock(SECOND)
+  driver.settle()
+  const first = written()
+  expect(first.map(({ product_id }) => product_id)).toContain(9_999)
+  expect(first).toHaveLength(501)
+  driver.advanceWallClock(SECOND)
+  driver.settle()
+  expect(written()).toHaveLength(1_000)
+})
+
 test('if a rating changes while it is being sent, every product ends up with the latest value', () => {
   const { driver, send, written, newest } = documentsDriver({ commit: 'manual' })
   for (let id = 1; id <= 1_500; id++) {

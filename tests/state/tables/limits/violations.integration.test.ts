@@ -69,7 +69,7 @@ test('pages and filters list each violation once, however the violations are dis
   expect(await readViolations(reader, { ...ALL, ...selected, offset: 1, limit: 1 })).toEqual([chosen[1]])
 })
 
-test('for a page of the newest violations, only the last hour is searched, in rows that are sorted by time', async () => {
+test('a query for the newest violations reads only the last hour, from rows that are sorted by time', async () => {
   const { client, reader, periods } = await tableOf(
     Array.from({ length: 500 }, (_, index) => violation(NOW - index * HOUR_MS - 1_000, 'one', `client-${index}`)),
   )
