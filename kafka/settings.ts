@@ -21,7 +21,7 @@ const variables = {
   KAFKA_TLS_CERT: documented(text, 'PEM file with a client certificate, if the brokers ask for one'),
   KAFKA_TLS_KEY: documented(text, 'PEM file with the key of that certificate'),
   KAFKA_SASL_MECHANISM: documented(
-    z.enum(MECHANISMS, `is none of ${MECHANISMS.join(', ')}`).optional(),
+    z.enum(MECHANISMS, `is not one of ${MECHANISMS.join(', ')}`).optional(),
     `how to sign in to the brokers: ${MECHANISMS.join(', ')}`,
     'no sign-in',
   ),

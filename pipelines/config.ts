@@ -37,7 +37,7 @@ const choiceSettings = settingsFragment({
   variables: {
     PIPELINES: documented(namesOf([...names, ALL]).prefault(ALL), `services that workers run: ${names.join(', ')}`),
     WORKER_ROLE: documented(
-      z.enum(['all', 'bulk', 'deciding'], 'is none of all, bulk, deciding').prefault('all'),
+      z.enum(['all', 'bulk', 'deciding'], 'is not one of all, bulk, deciding').prefault('all'),
       'parts that a worker runs: `deciding` for those that decide commands, `bulk` for all others, or `all`; `npm start` sets it',
     ),
   },
@@ -78,7 +78,7 @@ const workerSettings = settingsFragment({
       'exactly-once or at-least-once',
     ),
     COMPRESSION: documented(
-      z.enum(COMPRESSIONS, `is none of ${COMPRESSIONS.join(', ')}`).prefault('none'),
+      z.enum(COMPRESSIONS, `is not one of ${COMPRESSIONS.join(', ')}`).prefault('none'),
       `compression of records that topologies write: ${COMPRESSIONS.join(', ')}`,
     ),
     HEALTH_HOST: documented(z.string().prefault('127.0.0.1'), 'address that a worker listens on'),

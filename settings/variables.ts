@@ -96,6 +96,6 @@ function isDecodable(text: string): boolean {
 }
 
 export const logLevel = documented(
-  z.enum(LOG_LEVELS, `is none of ${LOG_LEVELS.join(', ')}`).prefault('info'),
+  z.enum(LOG_LEVELS, `is not one of ${LOG_LEVELS.join(', ')}`).prefault('info'),
   `what workers and APIs log: ${LOG_LEVELS.join(', ')}`,
 )

@@ -11,9 +11,9 @@ export default command({
     'Measures how long restoring state takes, and how long partitions stall when workers stop, crash and restart. Every stream is verified: a lost or duplicated record ends the run with an error, and so does a record out of order, except in job J2. Linux only.',
   options: {
     only: choices('Scenarios to run; scale-job requires a peer.', SCENARIOS, { default: 'all' }),
-    changes: choices('Membership changes in the scenario scale; "return" requires "stop".', CHANGES, { default: 'all' }),
+    changes: choices('Membership changes in the scenario "scale"; "return" requires "stop".', CHANGES, { default: 'all' }),
     keys: integer('Number of keys in the state.', { default: 1_000_000, min: 1 }),
-    'value-bytes': integer('Size of a value in the scenario scale.', { default: VALUE_BYTES, min: SHORTEST_VALUE_BYTES }),
+    'value-bytes': integer('Size of a value in the scenario "scale", in bytes.', { default: VALUE_BYTES, min: SHORTEST_VALUE_BYTES }),
     rate: integer('Records per second in scenarios under load.', { default: 3_000, min: 1 }),
     runs: integer('Runs per scenario; the medians are reported.', { default: 3, min: 1 }),
     peer: choice('Peer to compare with. Missing peers are skipped.', ['kafka-streams']),

@@ -129,7 +129,10 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     return Number(known(topic).spec.config?.['max.message.bytes'] ?? DEFAULT_MAX_BATCH_BYTES)
   }
 
-  /** Checks an upper bound for the size of a batch that contains only this record. A real broker checks the exact size of a whole batch. */
+  /**
+   * Checks an upper bound for the size of a batch that contains only this record. A real broker checks the exact size
+   * of a whole batch.
+   */
   function checkSize(topic: string, { key, value, headers }: NewRecord): void {
     const limit = maxBatchBytes(topic)
     const bytes = RECORDS_AT + recordBytesBound(key?.length ?? 0, value?.length ?? 0, headers)

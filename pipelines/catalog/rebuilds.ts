@@ -2,7 +2,7 @@ import { indexRebuild, indexRebuilds } from '../../schemas/catalog/rebuilds/topi
 import type { IndexRebuild, IndexRebuildStatus } from '../../schemas/catalog/types.ts'
 import type { IndexRebuilds } from '../sinks.ts'
 
-/** The topics through which an administrator requests rebuilds of the product index. */
+/** The topics for requests to rebuild the product index, and for the progress of the rebuilds. */
 export const productsRebuilds: IndexRebuilds<IndexRebuild, IndexRebuildStatus> = {
   requests: indexRebuild,
   progress: indexRebuilds,

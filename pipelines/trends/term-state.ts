@@ -116,7 +116,7 @@ function dayCount(state: TermState, lastMinute: number): number {
   return sumOf(state.hours, hour - DAY_HOURS, hour) - ahead
 }
 
-/** Returns all data about a term that the ranked list needs. */
+/** Returns the data about a term that the ranked list needs, except the drawn tweets, which the caller adds. */
 export function candidateOf(term: string, state: TermState, count: number, usual: number | undefined, lastMinute: number): TrendCandidate {
   const windowStart = (lastMinute - WINDOW_MINUTES + 1) * MINUTE_MS
   const samples = sampledTweets(state.samples).filter((sample) => sample.created_at >= windowStart)

@@ -32,8 +32,7 @@ const ODD_TERM = "it's \\ odd\t{x:int32} %_"
 /** How long to poll until a process has noticed that a server is down, or until a view has caught up, in ms. */
 const SOON = { timeout: 30_000, interval: 100 }
 /**
- * Deadline of a write without Kafka. The API gives up after 5 s, or at the latest when the Kafka client gives up after
- * 10 s. The rest is a margin for a busy machine.
+ * Deadline of a write without Kafka. The API answers 503 after at most 5 s. The rest is a margin for a busy machine.
  */
 const WRITE_DEADLINE_MS = 20_000
 const SETUP_TIMEOUT_MS = 120_000

@@ -23,7 +23,7 @@ test.each([
   ['a missing file', { KAFKA_TLS: '1', KAFKA_TLS_CA: '/nowhere.pem' }, 'KAFKA_TLS_CA: is not a readable file'],
   ['a certificate without its key', { KAFKA_TLS: '1', KAFKA_TLS_CERT: FILE }, 'KAFKA_TLS_KEY: is missing'],
   ['a key without its certificate', { KAFKA_TLS: '1', KAFKA_TLS_KEY: FILE }, 'KAFKA_TLS_CERT: is missing'],
-  ['an unknown mechanism', { ...SIGN_IN, KAFKA_SASL_MECHANISM: 'GSSAPI' }, 'KAFKA_SASL_MECHANISM: is none of PLAIN, SCRAM-SHA-256'],
+  ['an unknown mechanism', { ...SIGN_IN, KAFKA_SASL_MECHANISM: 'GSSAPI' }, 'KAFKA_SASL_MECHANISM: is not one of PLAIN, SCRAM-SHA-256'],
   ['a user without a mechanism', { KAFKA_SASL_USERNAME: 'anna' }, 'KAFKA_SASL_USERNAME: has no effect without KAFKA_SASL_MECHANISM'],
   ['no password', { ...SIGN_IN, KAFKA_SASL_PASSWORD: '' }, 'KAFKA_SASL_PASSWORD: is missing'],
   [

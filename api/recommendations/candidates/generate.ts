@@ -68,7 +68,10 @@ export async function generateCandidates(sources: CandidateSources, request: Can
     return byContent.length > 0 ? byContent : byCategory(items, leaders.ofGenre, items.rowOf(itemId), most)
   }
 
-  /** Returns the similar items of the anchor or, without an anchor, of each of the last five items. */
+  /**
+   * Returns the items that are similar to the anchor or, without an anchor, to each of the last five items that the
+   * user viewed. The map is keyed by the anchor or the viewed item.
+   */
   async function allSimilar(): Promise<ReadonlyMap<bigint, readonly SimilarItem[]>> {
     const naming = anchor === undefined ? user.lastViewed : [anchor]
     // The last items share BY_ITEMS. For an item without neighbours, `similarTo` finds up to `most` items. If `most`

@@ -122,7 +122,8 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
 
   function claimNode(name: string): string {
     checkName('processor', name)
-    if (nodeNames.has(name)) refuse(`two processors are called ${name}: names are used in metrics and errors and must differ`)
+    if (nodeNames.has(name))
+      refuse(`two nodes are called ${name}: names of processors, ticks and handlers appear in metrics and errors, so they must differ`)
     nodeNames.add(name)
     return name
   }

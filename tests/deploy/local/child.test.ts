@@ -45,8 +45,8 @@ test.each([
   ['otherwise the last line', 'one\ntwo\n', 'two'],
   [
     'all wrong settings in one line',
-    'the API cannot start: wrong settings:\n  LOG_LEVEL: is none of a, b\n  API_HOST: cannot be used\n',
-    'the API cannot start: wrong settings: LOG_LEVEL: is none of a, b; API_HOST: cannot be used',
+    'the API cannot start: wrong settings:\n  LOG_LEVEL: is not one of a, b\n  API_HOST: cannot be used\n',
+    'the API cannot start: wrong settings: LOG_LEVEL: is not one of a, b; API_HOST: cannot be used',
   ],
 ])('the reason why a process did not start: %s', (_what, text, reason) => {
   const logFile = join(guardedFolder().path, 'log')

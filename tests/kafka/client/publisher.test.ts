@@ -40,10 +40,12 @@ test('if the metadata of one topic is refused, only the records of this topic fa
 })
 
 test('when the publisher is closed, the error of a record without a leader says that the record was not sent', async () => {
-  const { publisher } = opened()
+  const { runtime, publisher } = opened()
   const errors: (TransportError | undefined)[] = []
   publisher.appender('open', 0).append({ settled: (_, error) => errors.push(error) }, 0, null, 0, 0, null, 0, 0)
-  await publisher.close(0)
+  const closed = publisher.close(STEP_MS)
+  runtime.advance(STEP_MS)
+  await closed
   expect(errors).toMatchObject([
     { code: 'CLOSED', fatal: false, message: expect.stringMatching(/closed before the record was acknowledged; the record was not sent$/) },
   ])

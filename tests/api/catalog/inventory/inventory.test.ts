@@ -19,7 +19,7 @@ test('stock is received, reserved, sold, released and adjusted, and a GET shows 
   expect(await stock()).toMatchObject({ available: 3, reserved: 0 })
 })
 
-test('a call without a reservation_id ends the oldest reservations, and the response names each of them', async () => {
+test('a DEDUCT without a reservation_id takes its units from the oldest reservations, and the response names each of them', async () => {
   const { change } = await stockApi()
   await change('RECEIVE', 5)
   const [one, two] = [await change('RESERVE', 2), await change('RESERVE', 2)]

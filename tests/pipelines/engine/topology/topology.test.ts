@@ -86,7 +86,7 @@ test.each([
   [
     'two processors with the same name',
     () => topology('t', (t) => t.source(a).process('same', {}, nothing).process('same', {}, nothing)),
-    'two processors are called same',
+    'two nodes are called same',
   ],
   ['a processor without a name', () => topology('t', (t) => t.source(a).process('', {}, nothing)), 'processor name ""'],
   [
