@@ -19,7 +19,6 @@ import {
  */
 export interface KnownItems {
   readonly stores: readonly EngineStore[]
-  prefetch(itemId: bigint): void
   has(itemId: bigint): boolean
   /**
    * Keeps the activity of an unknown item until the item is known, but for an hour at most. An event may arrive before
@@ -56,13 +55,13 @@ export function declareKnownItems(t: TopologyBuilder, onKnown: (itemId: bigint, 
     counts.put(COUNT, (counts.get(COUNT) ?? 0) - 1)
   }
 
-  function prefetch(itemId: bigint): void {
+  function reads(_item: unknown, itemId: bigint): void {
     known.prefetch(itemId)
     parked.prefetch(itemId)
   }
 
   t.source(items, { tombstones: 'drop', onError: { decode: 'drop' } })
-    .process('know', { reads: (_item, itemId) => prefetch(itemId), stores }, function know(_item, ctx) {
+    .process('know', { reads, stores }, function know(_item, ctx) {
       if (known.get(ctx.key) === undefined) known.put(ctx.key, true)
       const activity = parked.get(ctx.key)
       if (activity === undefined) return
@@ -75,7 +74,6 @@ export function declareKnownItems(t: TopologyBuilder, onKnown: (itemId: bigint, 
 
   return {
     stores,
-    prefetch,
     has: (itemId) => known.get(itemId) !== undefined,
     park(itemId, activity, now) {
       const before = parked.get(itemId)

@@ -45,8 +45,13 @@ export const itemSignals = topology(
       /** The activities of each known item since the last commit. */
       let pending = new Map<bigint, ItemActivity>()
 
+      /** Only known items have signals, so most activities need no lookup of the known item itself. */
+      function isKnown(itemId: bigint): boolean {
+        return pending.has(itemId) || signals.findKey(itemId) !== undefined || known.has(itemId)
+      }
+
       function collect(activity: ItemActivity, ctx: RecordContext<bigint>) {
-        if (known.has(ctx.key)) add(ctx.key, activity)
+        if (isKnown(ctx.key)) add(ctx.key, activity)
         else if (!known.park(ctx.key, activity, ctx.now)) return drop('unknown_item')
       }
 
@@ -97,7 +102,6 @@ export const itemSignals = topology(
           'collect',
           {
             reads({ near }, itemId) {
-              known.prefetch(itemId)
               signals.prefetch(itemId)
               if (near.length > 0) neighbourhoods.prefetch(itemId)
             },
