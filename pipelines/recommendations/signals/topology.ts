@@ -21,6 +21,13 @@ const COMMIT_INTERVAL_MS = 500
  */
 const TRENDING_DELAY_MS = 1_000
 
+/**
+ * Number of items whose activities are folded together. Their rows are read at once, and take about a megabyte, so the
+ * stores' caches hold them until they are folded. If all items of a commit in a backlog were folded together, most rows
+ * would be read twice, and the event loop would be blocked for seconds.
+ */
+const ITEMS_PER_FOLD = 512
+
 /** Policy for records that the topology itself writes. A bad record there is a bug, so the worker stops. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
@@ -42,7 +49,7 @@ export const itemSignals = topology(
       const known = declareKnownItems(t, add)
       const stores = [signals, neighbourhoods, ...known.stores]
       const emits = [itemStats, itemNeighbours, trends]
-      /** The activities of each known item since the last commit. */
+      /** The activities of known items that are not folded yet, keyed by item. */
       let pending = new Map<bigint, ItemActivity>()
 
       /** Only known items have signals, so most activities need no lookup of the known item itself. */
@@ -51,8 +58,10 @@ export const itemSignals = topology(
       }
 
       function collect(activity: ItemActivity, ctx: RecordContext<bigint>) {
-        if (isKnown(ctx.key)) add(ctx.key, activity)
-        else if (!known.park(ctx.key, activity, ctx.now)) return drop('unknown_item')
+        if (isKnown(ctx.key)) {
+          add(ctx.key, activity)
+          if (pending.size >= ITEMS_PER_FOLD) fold(ctx)
+        } else if (!known.park(ctx.key, activity, ctx.now)) return drop('unknown_item')
       }
 
       function add(itemId: bigint, activity: ItemActivity): void {
@@ -72,6 +81,12 @@ export const itemSignals = topology(
       function fold(ctx: Context): void {
         const folded = pending
         pending = new Map()
+        for (const [itemId, { near }] of folded) {
+          signals.prefetch(itemId)
+          if (near.length > 0) neighbourhoods.prefetch(itemId)
+        }
+        signals.loadPrefetched()
+        neighbourhoods.loadPrefetched()
         for (const [itemId, activity] of folded) {
           count(itemId, activity, ctx)
           if (activity.near.length > 0) meet(itemId, activity, ctx)
@@ -101,11 +116,9 @@ export const itemSignals = topology(
         .process(
           'collect',
           {
-            reads({ near }, itemId) {
-              signals.prefetch(itemId)
-              if (near.length > 0) neighbourhoods.prefetch(itemId)
-            },
+            reads: (_activity, itemId) => signals.prefetch(itemId),
             stores,
+            emits,
           },
           collect,
         )

@@ -171,6 +171,17 @@ test('invented ids neither appear among the trending items nor fill the state, h
   expect(parked()).toBe(1)
 })
 
+test('a commit with events of very many items counts each event once', () => {
+  const { driver, put, view, stats } = viewedItems('manual')
+  const ids = Array.from({ length: 1_300 }, (_, index) => BigInt(index + 1))
+  for (const item of ids) put(item)
+  driver.settle()
+  for (let round = 0; round < 2; round++) for (const item of ids) view(item)
+  driver.settle()
+  const newest = new Map(stats() as [bigint, number][])
+  expect([...newest]).toEqual(ids.map((item) => [item, 2]))
+})
+
 test('the list of a group has at most 500 trending items', () => {
   const { driver, put, view, trending } = viewedItems('manual')
   for (let item = 1n; item <= 501n; item++) {
