@@ -25,14 +25,14 @@ export interface FraudBlocklistRequest {
 
 export type FraudBlocklistType = 'USER' | 'DEVICE' | 'IP' | 'CARD_HASH' | 'EMAIL'
 
-/** An entity whose transactions are blocked. Topic fraud-blocklist, key: <entity_type>:<entity_value>. */
+/** An entity whose transactions are blocked. Topic `fraud-blocklist`, key: <entity_type>:<entity_value>. Value of store `entries` of topology `fraud-blocklist` and view of topic `fraud-blocklist-decisions`, key: entry_id. */
 export interface FraudBlocklistEntry {
   /** hash of type and value */
   entry_id: string
   entity_type: FraudBlocklistType
   /** canonical; EMAIL: a hash keyed by FRAUD_HASH_KEY */
   entity_value: string
-  /** EMAIL: the masked address that analysts see */
+  /** EMAIL: the masked address that analysts see; otherwise null */
   masked_value: null | string
   reason: string
   blocked_by: string
@@ -42,7 +42,7 @@ export interface FraudBlocklistEntry {
   expires_at: null | number
 }
 
-/** What analysts know of a transaction. Store cases of the topology fraud-cases and topic fraud-cases, key: transaction_id. */
+/** What analysts know about a transaction. Value of store `cases` of topology `fraud-cases` and view of topic `fraud-cases`, key: transaction_id. */
 export interface FraudCase {
   /** decimal; schemas/fraud/cases/case-id.ts */
   case_id: string
@@ -52,9 +52,9 @@ export interface FraudCase {
   status: FraudCaseStatus
   assigned_to: null | string
   fraud_type: null | string
-  /** the newest */
+  /** the newest notes; empty: none */
   notes: string
-  /** the newest */
+  /** the newest verdict; null: none */
   verdict: null | FraudVerdict
   verdict_at: null | number
   created_at: number
@@ -98,19 +98,19 @@ export type FraudCaseStatus = 'OPEN' | 'IN_REVIEW' | 'ESCALATED' | 'CONFIRMED_FR
 
 export type FraudVerdict = 'CONFIRMED_FRAUD' | 'FALSE_POSITIVE' | 'SUSPICIOUS'
 
-/** A change of a case, with the values after it. */
+/** A change of a case. Its status, assigned_to and fraud_type are the values after the change. */
 export interface FraudCaseEntry {
   at: number
-  /** null: no person, because the decision REVIEW opened the case */
+  /** the subject of the caller's token; null for OPENED */
   actor: null | string
   action: FraudCaseAction
   status: FraudCaseStatus
   assigned_to: null | string
-  /** given with this change */
+  /** given with this change, or repeated because fraud_type changed; null: none */
   verdict: null | FraudVerdict
-  /** who gave the verdict; null: the actor */
+  /** who gave the verdict; null: the actor, or there is no verdict */
   reporter: null | string
-  /** the verdict that this one corrects */
+  /** the verdict that this one replaces; null: none */
   previous_verdict: null | FraudVerdict
   previous_at: null | number
   fraud_type: null | string
@@ -128,7 +128,7 @@ export interface FraudCaseCommand {
   /** who gave the verdict; null: the actor */
   reporter: null | string
   verdict: null | FraudVerdict
-  /** a final status is at the same time a verdict */
+  /** the new status; null: unchanged, unless the command gives a verdict. The statuses CONFIRMED_FRAUD and FALSE_POSITIVE are also verdicts */
   status: null | FraudCaseStatus
   /** null: unchanged */
   assigned_to: null | FraudNewText
@@ -141,22 +141,22 @@ export interface FraudCaseCommand {
   case_id: null | string
   /** the command is refused if the case has a different version; null: any */
   version: null | number
-  /** the transaction for which to open a case if there is none */
+  /** the transaction for which a case is opened if the transaction has no case; null: no case is opened */
   transaction: null | FraudReview
-  /** JSON of the FraudCase, if it has left the state */
+  /** JSON of the FraudCase as stored in ClickHouse, in case the state no longer contains it; null: not needed or not found */
   archived: null | string
 }
 
-/** A new value; null clears the old one. */
+/** A new value. A null text removes the old value. */
 export interface FraudNewText {
   text: null | string
 }
 
-/** The events of one commit for the entities of a partition; entities are <kind>:<id>. Repartition topic changes of fraud-profiles. */
+/** Transactions and verdicts of one commit, for the entities of one partition. Keys of entities are <kind>:<id>. Repartition topic `changes` of topology `fraud-profiles`, key: number of the partition. */
 export interface FraudChangedEntities {
   /** transactions in rows of fixed size: schemas/fraud/profile/rows.ts */
   rows: Buffer
-  /** the keys of their entities of this partition, in the order of the rows */
+  /** as Avro strings, for each row: the key of its user, then the keys of its other entities in this partition */
   entities: Buffer
   judged: FraudEntityVerdict[]
 }
@@ -171,14 +171,14 @@ export interface FraudEntityVerdict {
 
 export type FraudEntityVerdictKind = 'CONFIRMED_FRAUD' | 'FALSE_POSITIVE' | 'SUSPICIOUS'
 
-/** An analyst's verdict, or its correction. Topic fraud-feedback, key: transaction_id. */
+/** An analyst's verdict about a transaction. It may correct the previous verdict or repeat it, for example with a new fraud_type. Topic fraud-feedback, key: transaction_id. */
 export interface FraudFeedback {
   transaction_id: string
   case_id: string
   verdict: FraudVerdict
-  /** the verdict that this one corrects */
+  /** the verdict before this one, which may be the same; null: this is the first verdict */
   previous_verdict: null | FraudVerdict
-  /** when the previous verdict was given */
+  /** when the previous verdict was first given; null: this is the first verdict */
   previous_at: null | number
   fraud_type: null | string
   notes: string
@@ -237,9 +237,9 @@ export interface FraudKnownUser {
 
 export type FraudRiskTier = 'NORMAL' | 'ELEVATED' | 'HIGH'
 
-/** Counts of rule results in one API process since the beginning of an hour. Topic fraud-rule-tallies, key: node. A later record about the same node, hour, rule and mode replaces an earlier one. */
+/** Counts of rule results in one API process and hour, so far. Topic fraud-rule-tallies, key: node. Later counts of the same node, hour, rule and mode replace earlier ones. */
 export interface FraudRuleTallies {
-  /** name of the API process; new at every start */
+  /** UUID of the API process, new at every start */
   node: string
   /** beginning of the hour */
   hour: number
@@ -260,15 +260,15 @@ export interface FraudRuleTally {
   snoozed: number
   /** evaluations that threw */
   failed: number
-  /** how often a shadow rule was skipped because the time limit was reached */
+  /** how often a shadow rule was skipped because the time limit of shadow rules was reached */
   skipped: number
-  /** evaluations whose result was missing */
+  /** evaluations without a result, because a value or a list was absent or a calculation had no valid result */
   missing: number
-  /** how often each value was absent in these evaluations, by field; list:<name> stands for a list that does not exist */
+  /** number of evaluations without a result, by cause: the name of an absent field, list:<name> for a list that does not exist, or arithmetic for a division by zero or an overflow. One evaluation may have several causes */
   missing_by: { [key: string]: number }
 }
 
-/** One of the settings of fraud scoring. Topic fraud-rulesets (compacted) and store settings of fraud-settings; key: rules, list:<name>, snooze:<snooze_id>, models or counts; in the store and in fraud-settings-decisions also version:<n>, a version of the rule set. The field that the key names (rules for version:<n>) is set, and the others are null. */
+/** A setting of fraud scoring. Value of topic `fraud-rulesets` (compacted) and of store `settings` of topology `fraud-settings`, key: rules, list:<name>, snooze:<snooze_id>, models or counts. The store and the views of topic `fraud-settings-decisions` also contain the versions of the rule set that can be restored, key: version:<n>. Only the field that the key names has a value; for version:<n>, this field is rules. */
 export interface FraudSetting {
   rules: null | FraudRuleSet
   list: null | FraudList
@@ -277,12 +277,12 @@ export interface FraudSetting {
   counts: null | FraudSettingsCounts
 }
 
-/** All rules, as one version. */
+/** All rules of one version of the rule set. */
 export interface FraudRuleSet {
   /** 0: the seeded rules */
   version: number
   rules: FraudRule[]
-  /** the versions that can be restored, newest first, including this one; empty in the records of these versions */
+  /** the versions that can be restored, including this one, newest first; empty under the keys version:<n> with n above 0 */
   history: FraudRuleSetVersion[]
 }
 
@@ -291,7 +291,7 @@ export interface FraudRule {
   name: string
   condition: string
   action: FraudRuleAction
-  /** the lowest number decides */
+  /** of the rules that match, the one with the lowest number decides */
   priority: number
   enabled: boolean
   mode: FraudRuleMode
@@ -311,28 +311,28 @@ export interface FraudRuleSetVersion {
   changed_by: string
   at: number
   action: string
-  /** the rule that changed; null: several */
+  /** the rule that changed; null: several rules */
   rule_id: null | string
   /** number of rules in this version */
   rules: number
 }
 
-/** Values for inList. */
+/** A list of values for the rule function inList. */
 export interface FraudList {
   name: string
-  /** at most 10,000, 1 MiB as JSON */
+  /** at most 10,000 values, and 1 MiB as JSON */
   values: string[]
   updated_by: string
   created_at: number
   updated_at: number
 }
 
-/** Makes one rule skip one entity for some time. */
+/** A period in which one rule skips one entity. */
 export interface FraudSnooze {
   snooze_id: string
   rule_id: string
   entity_type: FraudSnoozeEntity
-  /** a keyed hash for EMAIL */
+  /** canonical; EMAIL: a keyed hash */
   entity_value: string
   until: number
   reason: null | string
@@ -342,7 +342,7 @@ export interface FraudSnooze {
 
 export type FraudSnoozeEntity = 'USER' | 'DEVICE' | 'IP' | 'CARD_HASH' | 'EMAIL' | 'MERCHANT'
 
-/** Which models score, with the policy that fits them. */
+/** The models that score transactions, and their policies. */
 export interface FraudModels {
   champion: FraudChampion
   challenger: null | FraudChallenger
@@ -353,14 +353,14 @@ export interface FraudModels {
 }
 
 export interface FraudChampion {
-  /** keyed by the name of the model; an absent name means the shipped model */
+  /** version of each model, by the model's name; models without an entry have the shipped version */
   versions: { [key: string]: string }
   policy: FraudPolicy
   since: number
   set_by: string
 }
 
-/** docs/services/fraud.md#decision */
+/** How the scores of the models lead to a decision: docs/services/fraud.md#decision */
 export interface FraudPolicy {
   version: number
   weights: FraudPolicyWeights
@@ -407,7 +407,7 @@ export interface FraudPolicyDefaultProfile {
 
 export interface FraudChallenger {
   versions: { [key: string]: string }
-  /** the policy after its promotion; null: the champion's */
+  /** the policy that applies once the challenger is promoted; null: the champion's policy */
   policy: null | FraudPolicy
   since: number
   set_by: string
@@ -420,14 +420,14 @@ export interface FraudSettingsCounts {
   snoozes: number
 }
 
-/** Audit: a change of a setting of fraud scoring. Topic fraud-audit, key: subject. */
+/** Audit record of a change of a setting of fraud scoring or of the blocklist, or of a repeated transaction that the blocklist blocked. Topic fraud-audit, key: subject. */
 export interface FraudSettingsChange {
   /** rule:<rule_id>, rules, list:<name>, snooze:<snooze_id>, models, blocklist:<entry_id> or transaction:<transaction_id> */
   subject: string
   action: string
   actor: string
   at: number
-  /** version of the rule set or the policy after the change */
+  /** version of the rule set or of the champion's policy after the change; null: the change concerns neither */
   version: null | number
   /** JSON; null: there was none */
   before: null | string
@@ -440,9 +440,9 @@ export interface FraudSettingsCommand {
   action: FraudSettingsAction
   /** the subject of the caller's token; fraud-guard for changes by the guard */
   actor: string
-  /** actions about one rule */
+  /** actions about one rule; end_snooze: the rule of the snooze */
   rule_id: null | string
-  /** create_rule, replace_rule; its times are set by the decision */
+  /** create_rule, replace_rule; the decision sets created_at and updated_at */
   rule: null | FraudRule
   /** roll_back_rules: the version to restore. replace_rule, shadow_rule: the expected updated_at of the rule, epoch ms; null: any */
   version: null | number
@@ -450,15 +450,15 @@ export interface FraudSettingsCommand {
   list: null | string
   /** create_list, replace_list */
   values: null | string[]
-  /** snooze_rule; its times are set by the decision */
+  /** snooze_rule; the decision sets until, created_by and created_at */
   snooze: null | FraudSnooze
-  /** snooze_rule */
+  /** snooze_rule: duration of the snooze */
   hours: null | number
-  /** assign_models, set_challenger */
+  /** assign_models, set_challenger: version of each model, by the model's name */
   versions: null | { [key: string]: string }
-  /** assign_models, set_challenger; its version is set by the decision */
+  /** assign_models, set_challenger; null: the champion's policy. A policy gets its version when it comes into force */
   policy: null | FraudPolicy
-  /** promote_challenger: also before the end of its trial */
+  /** promote_challenger: true to promote the challenger even before its trial has lasted 7 days */
   force: boolean
 }
 

@@ -1,15 +1,15 @@
 /** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
 
-/** Audit: a change of a rule or an API key. Topic limit-audit, key: subject. */
+/** Audit record of a change of a rule or an API key. Topic limit-audit, key: subject. */
 export interface LimitChange {
   /** rule:<rule_id> or key:<key_id> */
   subject: string
   action: LimitCommandAction
   actor: string
   at: number
-  /** JSON without the key's hash; null: there was none */
+  /** JSON without the hash of the API key; null: there was none */
   before: null | string
-  /** JSON without the key's hash */
+  /** JSON without the hash of the API key */
   after: null | string
 }
 
@@ -32,11 +32,11 @@ export interface LimitClient {
 /** A change of one rule or one API key. Body of topic limit-commands, key: rule:<rule_id> or key:<key_id>. */
 export interface LimitCommand {
   action: LimitCommandAction
-  /** the administrator's user id */
+  /** the subject of the administrator's token */
   actor: string
-  /** create_rule, replace_rule; its times are set by the decision */
+  /** create_rule, replace_rule: the rule, whose times the decision sets; otherwise null */
   rule: null | LimitRule
-  /** issue_key; its times are set by the decision */
+  /** issue_key: the API key, whose times the decision sets; otherwise null */
   client: null | LimitClient
 }
 
@@ -52,7 +52,7 @@ export interface LimitRule {
   key: LimitKeyPart[]
   limit_count: number
   window_seconds: number
-  /** above 0: a token bucket */
+  /** above 0: the rule is a token bucket of limit_count + burst_allowance tokens; 0: it is a sliding window */
   burst_allowance: number
   action: LimitAction
   is_active: boolean
@@ -64,7 +64,7 @@ export type LimitKeyPart = 'client' | 'api_key' | 'user' | 'ip' | 'endpoint'
 
 export type LimitAction = 'reject' | 'log_only'
 
-/** A rule or an API key after the last decision about it. Topic limit-decisions, key as in limit-commands. */
+/** A rule or an API key after the last decision about it; the field of the other kind is null. Value of store `settings` of topology `limits` and view of topic `limit-decisions`, key: rule:<rule_id> or key:<key_id>. */
 export interface LimitSetting {
   rule: null | LimitRule
   client: null | LimitClient
@@ -72,12 +72,12 @@ export interface LimitSetting {
   action: LimitCommandAction
 }
 
-/** The requests of one second that one API instance decided, for replays against draft rules. Topic limit-traffic, key: node. */
+/** Counts of the requests on which one API process decided in one second, for replays against draft rules. Topic limit-traffic, key: node. */
 export interface LimitTraffic {
   second: number
   node: string
   entries: LimitTrafficEntry[]
-  /** number of requests without an entry, because there were too many kinds of requests */
+  /** number of requests that no entry counts, because the record was full */
   left_out: number
 }
 
@@ -90,19 +90,19 @@ export interface LimitTrafficEntry {
   user_id: string
   ip: string
   method: string
-  /** at most 200 characters */
+  /** the first 200 characters of the path */
   path: string
   requests: number
   refused: number
 }
 
-/** A request over a rule's limit, which was refused or only reported. Each API instance writes at most one record per client, rule and second, and the table limit_violations keeps one of these records. Topic limit-violations, key: client_id. */
+/** A request that exceeded a rule's limit. Each API instance writes at most one record per client, rule and second. The table limit_violations has one row per client, rule and second, regardless of the number of instances. Topic limit-violations, key: client_id. */
 export interface LimitViolation {
   at: number
   rule_id: string
   client_id: string
   method: string
-  /** at most 200 characters */
+  /** the first 200 characters of the path */
   path: string
   action: LimitAction
   estimate: number

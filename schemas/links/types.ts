@@ -11,7 +11,7 @@ export interface Click {
   user_agent: string
   /** as sent, a URL; empty: none */
   referrer: string
-  /** ISO 3166-1 alpha-2, if the producer knows it from a CDN's header. If it is empty, the pipeline looks up the ip */
+  /** ISO 3166-1 alpha-2, if the producer knows the country from a CDN's header; empty: the pipeline derives the country from ip */
   country: string
 }
 
@@ -19,7 +19,7 @@ export interface Click {
 export interface ClickDetails {
   short_code: string
   clicked_at: number
-  /** registrable domain of the referrer; package of a mobile app; host without a registrable domain (IP address, local name); direct; or unknown */
+  /** site of the referrer: its registrable domain, its host if it has no such domain (IP address, local name), or the package of a mobile app; direct: no referrer; unknown: the referrer is too long or has no host */
   referrer: string
   /** ISO 3166-1 alpha-2, or unknown */
   country: string
@@ -30,17 +30,17 @@ export interface ClickDetails {
   bot: boolean
   /** 16 hexadecimal digits that identify the visitor for one UTC day */
   visitor: string
-  /** address of the visitor; empty unless the operator keeps addresses */
+  /** address of the visitor; empty: unknown, or the operator does not keep addresses */
   ip: string
 }
 
-/** The counts of one link's clicks. Store clicks-totals, key: short_code. */
+/** The counts of one link's clicks. Value of store `totals` of topology `clicks`, key: short_code. */
 export interface ClickTotals {
   /** all clicks */
   total: number
   /** clicks by bots */
   bots: number
-  /** all clicks by hour since 1970, oldest hour first. Contains only hours with clicks, out of the 48 hours up to the newest one */
+  /** clicks of each hour since 1970, bots included, oldest hour first; only hours with clicks, out of the 48 hours up to the newest one */
   hours: HourOfClicks[]
   /** This list and the following lists count only clicks by people */
   referrers: Tally
@@ -54,7 +54,7 @@ export interface HourOfClicks {
   clicks: number
 }
 
-/** A Space-Saving summary. Its counts are exact unless there are more values than places. */
+/** A Space-Saving summary of at most 256 values. Its counts are exact as long as no more values occur. */
 export interface Tally {
   values: string[]
   /** count of the value at the same position; never too low */
@@ -63,7 +63,7 @@ export interface Tally {
   over: number[]
 }
 
-/** A short link. Store links-records and view of topic link-decisions, key: short_code; topic user-links, key: <user_id>:<short_code>. */
+/** A short link. Value of store `records` of topology `links` and view of topic `link-decisions`, key: short_code. Topic `user-links`, key: <user_id>:<short_code>, partitioned by user_id. */
 export interface Link {
   short_code: string
   long_url: string
@@ -75,18 +75,18 @@ export interface Link {
   /** target of the redirect after expires_at; null: none */
   expired_url: null | string
   created_at: number
-  /** false: switched off */
+  /** false: switched off or deleted */
   is_active: boolean
-  /** switched off by an administrator; the owner cannot switch it on again */
+  /** true: switched off by an administrator; the owner cannot switch the link on again */
   is_blocked: boolean
-  /** set shortly after expires_at, or later if the pipeline lags behind. Readers also compare expires_at with the time */
+  /** true: expired. Set shortly after expires_at, or later if the pipeline lags behind, so readers also compare expires_at with the current time */
   is_expired: boolean
   /** true: deleted permanently; the code stays taken */
   is_deleted: boolean
   analytics: boolean
 }
 
-/** A request that the partition of a short code decides. Body of topic link-commands, key: short_code. */
+/** A request to create, change or delete a short link. Body of topic link-commands, key: short_code. */
 export interface LinkCommand {
   action: LinkAction
   /** the caller; null: anonymous */
@@ -96,9 +96,9 @@ export interface LinkCommand {
   long_url: string
   /** create: host of the short domain */
   domain: string
-  /** create: clicks are counted */
+  /** create: true if clicks are counted */
   analytics: boolean
-  /** create: true to return the caller's existing link with the same URL instead of a new one */
+  /** create: whether an existing link with this short code may be returned, if it is an active link of the caller with the same long_url, domain and analytics */
   reuses: boolean
   /** update: whether the request sets expires_at */
   sets_expiry: boolean
@@ -108,28 +108,28 @@ export interface LinkCommand {
   is_active: null | boolean
   /** update: whether the request sets expired_url */
   sets_expired_url: boolean
-  /** create, update */
+  /** create, update: target of the redirect after expires_at; null: none */
   expired_url: null | string
 }
 
 export type LinkAction = 'create' | 'update' | 'delete'
 
-/** A link whose clicks were counted has been deleted, so its statistics may be dropped. Topic link-deletions, key: short_code. */
+/** The deletion of a link whose clicks were counted, after which its statistics can be deleted, too. Topic link-deletions, key: short_code. */
 export interface LinkDeletion {
   deleted_at: number
 }
 
-/** The statistics of one link so far; the latest record applies. Topic link-stats (compacted), key: short_code. The record with the key :as-of has only as_of: the records before it include all clicks of the partition up to this time. */
+/** The statistics of one link so far; a later record replaces an earlier one. Topic link-stats (compacted), key: short_code. In records with the key :as-of, only as_of has a value: the records before them include all clicks of the partition up to this time. */
 export interface LinkStats {
   as_of: number
   total_clicks: number
-  /** number of the total_clicks that bots made */
+  /** how many of total_clicks came from bots */
   bot_clicks: number
-  /** number of different visitors of each UTC day, added up; without bots */
+  /** number of different visitors per UTC day, summed over all days, without bots */
   unique_clicks: number
   /** false if unique_clicks is an estimate */
   unique_is_exact: boolean
-  /** all clicks by hour, oldest hour first. Contains only hours with clicks, out of the 48 hours up to the newest one */
+  /** clicks of each hour, bots included, oldest hour first; only hours with clicks, out of the 48 hours up to the newest one */
   hours: LinkStatsHour[]
   /** the 10 most frequent values, most frequent first. This list and the following lists do not count bots */
   referrers: LinkStatsEntry[]
@@ -150,7 +150,7 @@ export interface LinkStatsEntry {
   over: number
 }
 
-/** The visitors of a link, as a set of daily hashes. Store clicks-visitors, key: short_code. */
+/** The visitors of a link, apart from bots, as a set of hashes. A visitor has a different hash on each UTC day. Value of store `visitors` of topology `clicks`, key: short_code. */
 export interface LinkVisitors {
   /** 8 bytes for each visitor; empty above 1,024 visitors */
   hashes: Buffer

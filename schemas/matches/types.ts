@@ -1,6 +1,6 @@
 /** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
 
-/** A swipe that counts. Topic match-swipes, key: swiper_id. */
+/** A swipe or rewind that takes effect. Topic match-swipes, key: swiper_id. */
 export interface AcceptedSwipe {
   swipe_id: string
   swiper_id: string
@@ -12,7 +12,7 @@ export interface AcceptedSwipe {
   position: null | number
 }
 
-/** A swipe that changes its target's score. Repartition topic scored, key: target_id. */
+/** A swipe that changes its target's score. Repartition topic `scored` of topology `match-users`, key: target_id. */
 export interface DesirabilitySwipe {
   swiper_elo: number
   direction: DesirabilityDirection
@@ -21,7 +21,7 @@ export interface DesirabilitySwipe {
 
 export type DesirabilityDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE'
 
-/** Where a user is. Topic location-updates, key: user_id. */
+/** The place of a user, or a sign that the user is active. Topic `location-updates` and repartition topic `located` of topology `match-users`, key: user_id. */
 export interface LocationUpdate {
   /** lower-case UUID */
   user_id: string
@@ -33,7 +33,7 @@ export interface LocationUpdate {
   ts: number
 }
 
-/** A user deleted their profile. Topic match-deletions, key: user_id, in every partition. */
+/** The deletion of a user's profile. Topic match-deletions, key: user_id; each record is written to every partition. */
 export interface MatchDeletion {
   user_id: string
   deleted_at: number
@@ -51,7 +51,7 @@ export interface MatchEvent {
   matched_at: number
 }
 
-/** A user who can be found in a cell. Topic match-index, partitioned by geohash-4 cell; key: the user's entry in the candidate index, as text with place and attributes. */
+/** A user whom searches can find. Topic match-index, partitioned by geohash-4 cell; key: the user's entry in the candidate index as text, which contains the user's location and attributes. */
 export interface MatchIndexEntry {
   user_id: string
 }
@@ -66,7 +66,7 @@ export interface MatchNotification {
   matched_at: number
 }
 
-/** What a user says about themselves. Store match-profiles-profiles and view of topic match-profiles, key: user_id. After a deletion, only user_id and deleted_at have values. */
+/** What a user says about themselves. Value of store `profiles` of topology `match-profiles` and view of topic `match-profiles`, key: user_id. After a deletion, only user_id, updated_at and deleted_at have a meaning. */
 export interface MatchProfile {
   /** lower-case UUID */
   user_id: string
@@ -84,11 +84,11 @@ export interface MatchProfile {
   photo_urls: string[]
   created_at: number
   updated_at: number
-  /** older swipes, likes and places of the user no longer count */
+  /** when the profile was deleted; swipes and locations of the user up to this time no longer count. null: not deleted */
   deleted_at: null | number
 }
 
-/** A request that the partition of a user decides. Body of topic match-profile-commands, key: user_id. */
+/** A request to create, change or delete a profile. Body of topic match-profile-commands, key: user_id. */
 export interface MatchProfileCommand {
   action: MatchProfileAction
   /** names of the fields below that the request sets; put: all other fields get their defaults */
@@ -104,17 +104,17 @@ export interface MatchProfileCommand {
   max_dist_km: null | number
   is_active: null | boolean
   photo_urls: string[]
-  /** delete: lower bound for the time of the deletion: the time of the user's newest known event; 0: not known */
+  /** delete: earliest time of the deletion, which is the time of the user's newest known swipe, location or block; 0: none is known */
   not_before: number
 }
 
 export type MatchProfileAction = 'put' | 'patch' | 'delete'
 
-/** How one user is related to another. Topic match-relations, key: <user_id>:<other_id>, partitioned by user_id. */
+/** The relation of one user (user_id) to another. Topic match-relations, key: <user_id>:<other_id>, partitioned by user_id. */
 export interface MatchRelation {
   user_id: string
   other_id: string
-  /** when the other user liked this one; null: there is no such like, or the two have a match */
+  /** when the other user liked this one; null: there is no such like, or the two have or had a match */
   liked_at: null | number
   is_super_like: boolean
   match_id: null | string
@@ -126,22 +126,22 @@ export interface MatchRelation {
   blocks: boolean
   /** true: the other user blocks this one */
   is_blocked: boolean
-  /** when this user blocked the other one */
+  /** when this user blocked the other one; null: no block by this user */
   blocked_at: null | number
-  /** blocks by the other user up to this time no longer apply */
+  /** set when the other user's block ends: the API's notes about blocks by the other user up to this time no longer apply; otherwise null */
   unblocked_until: null | number
-  /** the match was removed by a deletion, so records up to this time that end it no longer apply */
+  /** set when a deletion removes a match that has ended: the API's notes about the end of this match up to this time no longer apply; otherwise null */
   reopened_until: null | number
-  /** blocks by this user up to this time no longer apply */
+  /** set when this user's block ends: the API's notes about blocks by this user up to this time no longer apply; otherwise null */
   released_until: null | number
   changed_at: number
 }
 
-/** A page of a user's seen-set, or the other state of the user. Topic match-seen, keys: <user_id>:page-<n> and <user_id>:self, partitioned by user_id. */
+/** A page of a user's seen-set, or other state of the user. Topic match-seen, keys: <user_id>:page-<n> and <user_id>:self, partitioned by user_id. */
 export interface MatchSeen {
-  /** the page; null in a record of the user */
+  /** the page; null in a record with self */
   page: null | Buffer
-  /** swipes that this record and earlier ones include; they also include all older swipes on the same targets */
+  /** swipes that were processed since the last such record; this record and earlier ones include them, and all older swipes on the same targets */
   swipes: IncludedSwipe[]
   /** null in a record of a page */
   self: null | MatchSelf
@@ -172,9 +172,9 @@ export interface LastSwipe {
   ts: number
 }
 
-/** What the topology match-users keeps of a user. Store match-users-users, key: user_id. */
+/** The state of a user. Value of store `users` of topology `match-users`, key: user_id. */
 export interface MatchUser {
-  /** false: swipes or places came before the profile, or it was deleted */
+  /** false: the profile has not arrived yet or was deleted */
   has_profile: boolean
   birth_date: string
   gender: null | string
@@ -183,7 +183,7 @@ export interface MatchUser {
   max_age_pref: number
   completeness: number
   is_active: boolean
-  /** earlier swipes and places of the user no longer count */
+  /** when the user last deleted a profile; swipes and locations of the user up to this time no longer count. null: never */
   deleted_at: null | number
   elo_score: number
   lat: null | number
@@ -192,7 +192,7 @@ export interface MatchUser {
   last_active_at: number
   /** the user's entry in the candidate index: the key in topic match-index and the member of the sorted set in Redis; null: the user is not in the index */
   index_key: null | string
-  /** targets in the seen-set that were taken back, oldest first */
+  /** targets whose swipes the user has taken back, oldest first. They are in the seen-set, but do not count as seen */
   exceptions: RewoundTarget[]
   last_swipe: null | NewestSwipe
 }
@@ -209,7 +209,7 @@ export interface NewestSwipe {
   ts: number
 }
 
-/** A request that the partition of a pair decides. Body of topic match-pair-commands, key: the ordered pair of users. */
+/** A request about two users. Body of topic match-pair-commands, key: the ordered pair of users. */
 export interface PairCommand {
   action: PairAction
   /** the user who asks; notify: either user of the match */
@@ -219,33 +219,33 @@ export interface PairCommand {
   match_id: null | string
   /** notify */
   matched_at: null | number
-  /** block, unblock: lower bound for the time of the change, after the creation of the actor's profile; 0: not known */
+  /** block, unblock: earliest time of the change, which is 1 ms after the actor's profile was created; 0: the API found no profile or could not read it */
   not_before: number
 }
 
 export type PairAction = 'block' | 'unblock' | 'unmatch' | 'notify'
 
-/** What the topology match-pairs keeps of two users. Store match-pairs-pairs, key: the ordered pair of users. */
+/** The state of two users. Value of store `pairs` of topology `match-pairs`, key: the two user ids, lower id first, as <a>:<b>. */
 export interface PairRow {
   a: PairSide
   b: PairSide
-  /** swipes before this time do not count, because a block was lifted or a profile was deleted */
+  /** swipes before this time do not count, because a block began or ended then, or a profile was deleted; 0: all swipes count */
   counts_from: number
   match_id: null | string
   matched_at: null | number
-  /** when the match ended permanently */
+  /** when the match ended, which is permanent; null: it has not ended */
   ended_at: null | number
 }
 
 /** What one user of a pair did. */
 export interface PairSide {
-  /** direction of the newest swipe; null: no swipe */
+  /** direction of the newest swipe; null: there is no swipe that still counts */
   direction: null | PairDirection
   swipe_id: string
   swiped_at: number
   /** true: this user blocks the other one */
   blocks: boolean
-  /** when the block began; 0 if there is no block, or if an earlier version of the program stored it */
+  /** when the block began; 0: there is no block, or an earlier version of the program stored the block */
   blocked_at: number
   was_notified: boolean
 }
@@ -263,9 +263,9 @@ export interface PairSwipe {
 
 export type PairSwipeDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE' | 'REWIND'
 
-/** A deleted user, in every partition of the pairs. Store match-pairs-deleted, key: user_id. */
+/** A user whose profile was deleted. Value of store `deleted` of topology `match-pairs`, key: user_id. Every partition has a row for each of these users until 8 days after the deletion. */
 export interface PairUser {
-  /** older swipes of the user no longer count */
+  /** when the profile was deleted; swipes by or on the user up to this time no longer count */
   deleted_at: number
 }
 
@@ -275,17 +275,17 @@ export interface StackRefillRequest {
   ts: number
 }
 
-/** What a user did with a profile. Topic swipe-events, key: swiper_id. */
+/** A user's swipe on another user, or a rewind. Topic `swipe-events`, key: swiper_id. While the swiper has no profile, also value of store `waiting` of topology `match-users`, key: <swiper_id>:<swipe_id>. */
 export interface SwipeEvent {
-  /** UUID; a record that comes twice counts once */
+  /** lower-case UUID; a swipe that arrives twice counts once */
   swipe_id: string
   /** lower-case UUID */
   swiper_id: string
   /** lower-case UUID */
   target_id: string
-  /** REWIND takes back the swiper's last swipe, of this target */
+  /** REWIND takes back the swiper's last swipe, which was on this target */
   direction: SwipeEventDirection
-  /** by the clock of the API; of two swipes of a pair the newer one counts */
+  /** when the API accepted the swipe, by the API's clock; always later than the swiper's previous swipe, if the API knows it. Of two swipes on the same target, the later one counts */
   ts: number
   duration_ms: null | number
   position: null | number
@@ -293,14 +293,14 @@ export interface SwipeEvent {
 
 export type SwipeEventDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE' | 'REWIND'
 
-/** The newest swipe of a pair. Store match-users-swipes, key: <swiper_id>:<target_id>. */
+/** The newest swipe or rewind by a user on a target. Value of store `swipes` of topology `match-users`, key: <swiper_id>:<target_id>. */
 export interface SwipeRow {
   swipe_id: string
   direction: SwipeRowDirection
   ts: number
-  /** the direction that last changed the target's score */
+  /** the direction that last changed the target's score; null: none */
   scored_direction: null | ScoredDirection
-  /** earlier swipes and rewinds of the pair, oldest first, so that a request that is repeated late does not count again */
+  /** ids of up to 20 swipes and rewinds before this one, oldest first. A late repetition of one of these requests is ignored */
   earlier_ids: string[]
 }
 

@@ -1,15 +1,15 @@
 /** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
 
-/** Items that editors place, or a rule that raises scores. Topic editorial-lists, key: the name of the list. */
+/** Items that editors place in lists, or the rule that raises the scores of new items. Topic editorial-lists, key: the name of the list; new-releases for the rule. */
 export interface EditorialList {
   kind: EditorialKind
   /** items of a LIST, best first */
   item_ids: bigint[]
   /** where a LIST is shown; empty: everywhere */
   contexts: string[]
-  /** NEW_RELEASE_BOOST: factor by which scores are multiplied */
+  /** NEW_RELEASE_BOOST: factor by which the scores of new items are multiplied; null: 1.1 */
   factor: null | number
-  /** NEW_RELEASE_BOOST: age below which an item counts as new */
+  /** NEW_RELEASE_BOOST: age below which an item counts as new; null: 30 */
   max_age_days: null | number
   starts_at: null | number
   ends_at: null | number
@@ -20,47 +20,47 @@ export type EditorialKind = 'LIST' | 'NEW_RELEASE_BOOST'
 
 /** What a user did with an item. Topic interactions, key: user_id. */
 export interface Interaction {
-  /** a record that comes twice within a day counts once */
+  /** of a user's events with the same id within a day, only the first counts */
   event_id: string
   item_id: bigint
   event_type: InteractionType
   /** true: reverts an earlier NOT_INTERESTED */
   withdrawn: boolean
-  /** when it happened, by the clock of the client */
+  /** when the event happened, by the client's clock; if the client gives no time, by the clock of the API */
   timestamp: number
   page: null | string
   /** place of the item on the page, from 0 */
   position: null | number
-  /** id of the request whose answer contained the item */
+  /** request_id of the list that contained the item */
   rec_request_id: null | string
   device: null | string
   session_id: null | string
   dwell_time_sec: null | number
   /** 1 to 5 */
   rating: null | number
-  /** 0 to 1 */
+  /** share of the item that was watched, 0 to 1 */
   watch_pct: null | number
 }
 
 export type InteractionType = 'VIEW' | 'CLICK' | 'PURCHASE' | 'RATE' | 'SKIP' | 'DWELL' | 'NOT_INTERESTED'
 
-/** What the users of one partition did with an item between two commits. Topic item-events, key: item_id. */
+/** What the users of one partition did with an item between two commits. Topic `item-events`, key: item_id. While the item is unknown, also value of store `parked` of topology `item-signals`, key: item_id. */
 export interface ItemActivity {
   events: ItemEvent[]
-  /** items that users viewed shortly before or after this one */
+  /** other items that were among a user's last ten views together with this item, noted when one of the two entered these views */
   near: NearItem[]
-  /** when the item entered the last ten views of a user */
+  /** times at which the item entered the last ten views of a user */
   entered: number[]
-  /** when an answer contained the item */
+  /** times at which an answer contained the item */
   shown: number[]
 }
 
 export interface ItemEvent {
   event_type: ItemEventType
   at: number
-  /** see events/weights.ts */
+  /** sign of the user's interest: schemas/recommendations/events/weights.ts */
   weight: number
-  /** the interaction followed an answer that contained the item */
+  /** true: the user chose the item from a list that the user was shown */
   is_chosen: boolean
   rating: null | number
   country: null | string
@@ -75,9 +75,9 @@ export interface NearItem {
   at: number
 }
 
-/** The neighbours that the topology item-signals keeps of an item. */
+/** The neighbours of an item. Value of store `neighbours` of topology `item-signals`, key: item_id. */
 export interface ItemNeighbourhood {
-  /** weights are those of this time */
+  /** time to which all weights refer */
   reference_at: number
   /** see pipelines/recommendations/signals/kept-neighbours.ts */
   neighbours: Buffer
@@ -87,14 +87,14 @@ export interface ItemNeighbourhood {
   unpublished: number
 }
 
-/** The nearest items by views. Topic item-neighbours, key: item_id. */
+/** The items that users most often view shortly before or after an item. Topic item-neighbours, key: item_id. */
 export interface ItemNeighbours {
   at: number
-  /** packed item ids and weights, greatest first: see signals/packed-neighbours.ts */
+  /** packed ids and weights of at most 50 items, greatest weight first: schemas/recommendations/signals/packed-neighbours.ts */
   neighbours: Buffer
 }
 
-/** What the topology item-signals keeps of an item. Counts decay, and are as of `at`. */
+/** The counts of an item. Counts of type double decay, and are as of `at`. Value of store `signals` of topology `item-signals`, key: item_id. */
 export interface ItemSignals {
   at: number
   popularity: number
@@ -114,39 +114,39 @@ export interface ItemSignals {
   unpublished: number
   /** interactions and impressions ever */
   total: number
-  /** `at` of the last record in item-stats */
+  /** `at` of the last record in item-stats; 0: there is none */
   published_at: number
 }
 
-/** The statistics of an item for the APIs. Counts are as of `at` and decay after that. Topic item-stats, key: item_id. */
+/** The statistics of an item for the APIs. All fields except `at` and `interactions` are decayed to the time `at`. Topic item-stats, key: item_id. */
 export interface ItemStats {
   at: number
-  /** half-life 30 days */
+  /** number of events except SKIP; half-life 30 days */
   popularity: number
   /** how often the item entered the last ten views of a user; half-life 30 days */
   entered: number
-  /** half-life 6 hours */
+  /** like popularity, but with a half-life of 6 hours */
   recent: number
-  /** half-life 7 days, like all following counts except interactions */
+  /** how often an answer contained the item; half-life 7 days, like all following fields except interactions */
   shown: number
   chosen: number
   events: number
   purchases: number
   ratings: number
   rating_sum: number
-  /** ever */
+  /** number of all events so far, without decay */
   interactions: number
 }
 
-/** The trained models, and which of them answer requests. Topic recommendation-models, under a single key, so that every change is one record. */
+/** The trained models, and which of them answer requests. Topic recommendation-models, key: models. */
 export interface ModelHistory {
   /** newest first */
   versions: ModelVersion[]
   /** the version in force; null: lists are ranked by rules */
   champion: null | string
-  /** the version that answers a share of the users */
+  /** the version that answers the requests of a share of the users; null: none */
   challenger: null | string
-  /** percentage of the users that the challenger answers, 0 to 50 */
+  /** percentage of the users whose requests the challenger answers, 0 to 50 */
   challenger_percent: number
   /** earlier champions, newest first; an empty text stands for the rules */
   earlier: string[]
@@ -156,7 +156,7 @@ export interface ModelHistory {
 export interface ModelVersion {
   /** time and hash of the bundle */
   version: string
-  /** embedding_version, from 1 */
+  /** number of the version, from 1; the API calls it embedding_version */
   sequence: number
   trained_at: number
   /** the model has learned only from interactions before this time */
@@ -172,13 +172,13 @@ export interface ModelFile {
   bytes: number
 }
 
-/** Asks the one process that owns the models to train, or to change which model answers. Topic recommendation-model-requests. */
+/** A request to train a model, or to change which model answers requests. The owner of the only partition carries it out. Topic recommendation-model-requests, key: models. */
 export interface ModelRequest {
   request_id: string
   action: ModelAction
-  /** PROMOTE: the version to promote. CHALLENGE: the version to try, or null to end the trial. ROLL_BACK: the version that the caller believes to be in force */
+  /** PROMOTE: the version to promote. CHALLENGE: the version to try, or null to end the trial. ROLL_BACK: the champion when the request was sent; null: the current champion. TRAIN: null */
   version: null | string
-  /** CHALLENGE: share of the users in percent, 0 to 50 */
+  /** CHALLENGE: share of the users in percent, 0 to 50; otherwise 0 */
   percent: number
   requested_by: string
   requested_at: number
@@ -189,10 +189,10 @@ export type ModelAction = 'TRAIN' | 'PROMOTE' | 'CHALLENGE' | 'ROLL_BACK'
 /** The state and result of a training run. Topic recommendation-model-runs, key: run_id. A later record of a run replaces an earlier one. */
 export interface ModelRun {
   run_id: string
-  /** ids of the requests for this run; empty: the run was due by schedule */
+  /** ids of the requests for this run; empty: nobody requested it */
   request_ids: string[]
   state: ModelRunState
-  /** why the model is refused, the run was skipped or has failed, or the model went into force without a comparison */
+  /** why the model was refused, why the run was skipped or failed, or why the model went into force without a comparison; otherwise empty */
   reason: string
   version: null | string
   /** the version in force at the start, with which the model is compared; null: the rules */
@@ -212,7 +212,7 @@ export interface RecommendationItem {
   /** names from the root, separated by / */
   category_path: string
   attributes: { [key: string]: string }
-  /** 0 to 1, given by the producer; stands in for statistics while the item is new */
+  /** 0 to 1, given by the producer. Supplements the item's statistics until the item has 500 interactions */
   popularity: number
   thumbnail_url: null | string
   status: RecommendationItemStatus
@@ -223,7 +223,7 @@ export interface RecommendationItem {
 
 export type RecommendationItemStatus = 'ACTIVE' | 'INACTIVE'
 
-/** What is known about a user apart from the interactions. Topic recommendation-users, key: user_id. */
+/** Properties of a user, such as country and age group. Topic recommendation-users, key: user_id. */
 export interface RecommendationUser {
   country: null | string
   language: null | string
@@ -237,16 +237,16 @@ export interface RecommendationUser {
 
 export type SubscriptionTier = 'free' | 'basic' | 'premium'
 
-/** A page of a list. Topic recommendations-served, key: user_id. */
+/** A page of a list that a user received. Topic recommendations-served, key: user_id. */
 export interface ServedRecommendations {
   request_id: string
   model_version: string
   context: string
-  /** the type that the request asked for; empty for later pages */
+  /** type of the list that the request named, or the default for the context; empty for later pages */
   rec_type: string
   served_at: number
   degraded: string[]
-  /** offset in interactions of the newest event behind the features; -1: none */
+  /** offset, in topic interactions, of the newest event that the user's features include; -1: none */
   features_offset: number
   items: ServedItem[]
 }
@@ -256,27 +256,27 @@ export interface ServedItem {
   position: number
   channel: string
   rec_type: string
-  /** as the ranker gave it */
+  /** score of the ranker, without the boost for new items */
   score: number
   source_item_id: null | bigint
-  /** a row of ranking features; null on later pages, and for lists whose features are not kept */
+  /** ranking features, in the order of schemas/recommendations/ranking/ranking-features.ts; null on later pages, and in lists whose features are not recorded */
   features: null | number[]
 }
 
-/** What happened to an item between two commits, by group of users. Repartition topic of item-signals, key: the group. */
+/** The events of one item and one group of users between two commits. Repartition topic `trends` of topology `item-signals`, key: the group, as in TrendingItems. */
 export interface TrendEvents {
   item_id: bigint
   at: number
-  /** as of `at` */
+  /** sum of the weights of the events, decayed to `at` */
   weight: number
-  /** as of `at` */
+  /** number of the events, decayed to `at` */
   events: number
 }
 
 /** The items that a group of users is most interested in. Topic trending-items, key: all, country:<code> or age:<bucket>. */
 export interface TrendingItems {
   at: number
-  /** events of the group, with a half-life of 6 hours, as of `at` */
+  /** number of the group's events with a positive weight, decayed to the time `at` with a half-life of 6 hours */
   events: number
   /** best first */
   item_ids: bigint[]
@@ -284,7 +284,7 @@ export interface TrendingItems {
 
 /** The data about a user that the API needs, or a page of the user's set of watched items. Topic user-features, keys: <user_id>:self and <user_id>:page-<n>, partitioned by user_id. */
 export interface UserFeatures {
-  /** the page; null in a record of the user */
+  /** the page; null in a record with self */
   page: null | Buffer
   /** null in a record of a page */
   self: null | UserSelf
@@ -296,15 +296,15 @@ export interface UserSelf {
   interactions: number
   last_event_at: null | number
   session_started_at: null | number
-  /** packed items, see events/packed-items.ts */
+  /** the last 10 viewed items, packed: events/packed-items.ts */
   viewed: Buffer
-  /** packed items */
+  /** the items of the current session, packed like viewed */
   session: Buffer
-  /** packed interactions, see events/packed-history.ts */
+  /** the last 100 interactions, packed: events/packed-history.ts */
   history: Buffer
-  /** packed items */
+  /** items that the user does not want to see, packed like viewed */
   hidden: Buffer
-  /** packed items */
+  /** items of the last lists that the user did not choose, packed like viewed */
   shown: Buffer
   country: null | string
   language: null | string
@@ -338,7 +338,7 @@ export interface Preference {
   weight: number
 }
 
-/** What the topology user-features keeps of a user. */
+/** The state of a user. Value of store `users` of topology `user-features`, key: user_id. Fields that are also in UserSelf have the same meaning. */
 export interface UserState {
   through_offset: number
   interactions: number

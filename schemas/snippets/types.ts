@@ -1,11 +1,11 @@
 /** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
 
-/** The number of snippets of one partition whose content is the blob. Store snippets-blobs and topic snippet-blobs, key: hash of the blob, partitioned like the snippets. There is no record if the number is 0. */
+/** How many snippets of one partition have the blob as their content. Value of topic `snippet-blobs` and of store `blobs` of topology `snippets`, key: hash of the blob, partitioned like the snippets. If the number is 0, the store has no row, and the topic has a tombstone. */
 export interface BlobReferences {
   snippets: number
 }
 
-/** A snippet without its content, which is in the blob store. After it has expired or was deleted, the record has no author, title, excerpt, content hash or ids of other versions. Store snippets-records and view of topic snippet-decisions, key: paste_id. */
+/** A snippet without its content, which is in the blob store. After the snippet has expired or been deleted, it has no author, title, excerpt, content hash or ids of other versions. Value of store `records` of topology `snippets` and view of topic `snippet-decisions`, key: paste_id. */
 export interface Snippet {
   paste_id: string
   /** null: anonymous */
@@ -25,28 +25,28 @@ export interface Snippet {
   view_count: number
   /** null: unlimited */
   reads_left: null | number
-  /** paste_id of the version that this one follows */
+  /** paste_id of the version that this one follows; null: none */
   predecessor: null | string
   /** paste_id of the first version; null: this is the first version */
   root: null | string
-  /** true if it has expired and was removed from the lists. Readers also compare expires_at with the time */
+  /** true: the snippet has expired and is no longer in lists. Readers must also compare expires_at with the time */
   is_expired: boolean
   /** true: deleted permanently by its owner, by its last read, or by the cleanup after it had expired */
   is_deleted: boolean
-  /** when it was found to be expired or was deleted */
+  /** when the snippet was deleted, or when its expiry was noticed */
   gone_at: null | number
-  /** beginning of the content, for the search; empty unless the snippet is public with unlimited reads. Also empty in the view, and after the snippet has expired or was deleted */
+  /** beginning of the content, for the search. Empty in the view, and unless the snippet is public, has unlimited reads and can still be read */
   excerpt: string
 }
 
 export type Visibility = 'public' | 'unlisted' | 'private'
 
-/** A request that the partition of a snippet decides. Body of topic snippet-commands, key: paste_id. All ids of a user are in one partition. */
+/** A request that the partition of a snippet decides. Body of topic snippet-commands, key: paste_id. The ids of all snippets of a user belong to the same partition. */
 export interface SnippetCommand {
   action: SnippetAction
   /** the caller; null: anonymous */
   user_id: null | bigint
-  /** create: the new snippet; null: creates nothing, but returns the answer to an earlier command with the same id */
+  /** create: the new snippet, or null if the command only asks for the answer to an earlier command with the same id; otherwise null */
   snippet: null | NewSnippet
 }
 
@@ -59,7 +59,7 @@ export interface NewSnippet {
   content_size: number
   content_hash: string
   visibility: Visibility
-  /** from the decision on; null: forever */
+  /** time from the creation to the expiry, in ms; null: the snippet never expires */
   lifetime_ms: null | number
   reads_left: null | number
   predecessor: null | string
@@ -72,7 +72,7 @@ export interface SnippetRead {
   read_at: number
 }
 
-/** The data of a snippet for search and analysts. Title and text are empty unless the snippet is public, has unlimited reads and can still be read. Topic snippet-texts, key: paste_id: one record when it is created, one when it expires, and one when it is deleted. */
+/** The data of a snippet for search and analysts. Title and text are empty unless the snippet is public, has unlimited reads and can still be read. Topic snippet-texts, key: paste_id, with one record when a snippet is created, one when it expires, and one when it is deleted. */
 export interface SnippetText {
   paste_id: string
   user_id: null | bigint
@@ -87,7 +87,7 @@ export interface SnippetText {
   text: string
 }
 
-/** Number of views of a snippet so far. Topic snippet-view-counts and store snippet-views-totals, key: paste_id. */
+/** Number of views so far of a snippet with unlimited reads. Value of topic `snippet-view-counts` and of store `totals` of topology `snippet-views`, key: paste_id. */
 export interface SnippetViews {
   views: number
 }

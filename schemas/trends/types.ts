@@ -2,7 +2,7 @@
 
 /** A term that an administrator has blocked, so that no list shows it. Topic trends-blocked-terms, key: the folded term. */
 export interface BlockedTerm {
-  /** the spelling in which it was blocked */
+  /** the spelling in which the term was blocked */
   name: string
   reason: string
   /** subject of the administrator's token */
@@ -10,11 +10,11 @@ export interface BlockedTerm {
   blocked_at: number
 }
 
-/** What a region's list needs to know about earlier lists. Store trends-history, key: woeid. */
+/** Data about a region's earlier lists that its next list needs. Value of store `history` of topology `trends`, key: woeid. */
 export interface RegionHistory {
   /** end of the first window with terms */
   first_list: number
-  /** the last lists, oldest first */
+  /** the last two lists, oldest first; an empty list is left out if all means are already 0 */
   moments: NewTermMoment[]
 }
 
@@ -24,40 +24,40 @@ export interface NewTermMoment {
   mean: number
 }
 
-/** A part of the leading terms of all regions in one partition. A worker that starts continues from these records. Store trends-standings. */
+/** A part of the saved leading terms of a partition, from which a worker that starts continues. Value of store `standings` of topology `trends`, keys: head, region:<woeid>, change:<number> and soon:<hour>:<number>. */
 export interface SavedStandings {
-  /** number of the change; in a record about a region, the number of the first change that the record does not contain; in the record head, the number of the oldest stored change */
+  /** change, soon: number of the change. region: number of the first change that the row does not contain. head: number of the oldest stored change */
   number: number
-  /** newest bucket of the last ranking, minutes since 1970 */
+  /** head: newest minute of the window at the last ranking, in minutes since 1970; otherwise 0 */
   minute: number
-  /** the last hour (since 1970) for which bounds by baselines hold */
+  /** head: the last hour for which the bounds of terms with a baseline are valid, in hours since 1970; otherwise 0 */
   covered_hour: number
   contenders: SavedContenders[]
-  /** keys (<woeid>:<term>) of terms that will have a baseline */
+  /** soon: keys (<woeid>:<term>) of the terms that will have a baseline from the hour in the row's key on */
   soon_known: string[]
 }
 
 export interface SavedContenders {
   woeid: number
-  /** whether these are the terms with a baseline */
+  /** true: all `terms` have a baseline; false: none of them has one */
   known: boolean
-  /** empty: there is no floor, or it has not changed */
+  /** the term at the floor: the contenders include all terms that rank above it, by value and then by text; empty: there is no floor or, in a change, it has not moved */
   floor_term: string
   floor_value: number
   terms: string[]
 }
 
-/** The usual counts of a term in a region, by hour of the week. Store trends-usual, key: <woeid>:<term>. */
+/** The usual counts of a term in a region, by hour of the week. Value of store `usual` of topology `trends`, key: <woeid>:<term>. */
 export interface TermBaseline {
-  /** hour since 1970 from which on every hour is observed, including hours without contributions */
+  /** first observed hour, in hours since 1970; every later hour is observed too, even without contributions */
   since_hour: number
-  /** the last hour with contributions */
+  /** newest learned hour with contributions, in hours since 1970; since_hour if there is none */
   seen_hour: number
-  /** 0-167, those that ever had contributions */
+  /** hours of the week (0 to 167) that ever had contributions */
   hours_of_week: number[]
-  /** mean of the hour of the week at the same position */
+  /** weighted mean of the counts in the hour of the week at the same position */
   means: number[]
-  /** the week (since 1970) that the mean was last updated with */
+  /** week, counted from 1970, of the newest count in the mean at the same position */
   weeks: number[]
 }
 
@@ -96,7 +96,7 @@ export interface TermForm {
   count: number
 }
 
-/** A term has entered a region's top 500. Topic trends-listed-repartition, key: the term. */
+/** A term that has entered the top 500 of a region, where its baseline now begins. Repartition topic `listed` of topology `trends`, key: the term. */
 export interface TermTracked {
   woeid: number
   window_end: number
@@ -148,9 +148,9 @@ export interface TrendEntry {
   typical_tweet: null | bigint
 }
 
-/** How often rare terms were counted in one minute, so far: a later row of the same term and minute replaces the earlier one and is never smaller. All rows are of one month. Topic trend-rare-volumes, key: the partition of the terms. */
+/** Counts of rare terms per minute, so far. Unless adds_as is set, a later row of the same term and minute replaces the earlier one and is never smaller. All rows of a record are of the same month. Topic trend-rare-volumes, key: the partition of the terms. */
 export interface TrendRareVolumes {
-  /** if not empty, the rows add to the other rows of their minute, and this identifies them */
+  /** empty: the rows replace earlier ones; otherwise an id for these rows, whose counts are added to other rows of the same term and minute */
   adds_as: string
   rows: TrendRareVolume[]
 }
@@ -165,7 +165,7 @@ export interface TrendRareVolume {
   volumes: number[]
 }
 
-/** How often a term was counted in a region in one minute, so far: a later record of the same minute replaces the earlier one and is never smaller. Topic trend-volumes, key: <woeid>:<term>. */
+/** How often a frequent term was counted in a region in one minute, so far. A later record of the same term, region and minute replaces the earlier one, and its volume is never smaller. Topic trend-volumes, key: <woeid>:<term>. */
 export interface TrendVolume {
   woeid: number
   /** folded form */
@@ -175,7 +175,7 @@ export interface TrendVolume {
   volume: number
 }
 
-/** Since when each term of a region's top 30 has been trending, and its ranks. Store trends-since, key: woeid. */
+/** Since when the terms of a region's served topics (at most 30) have been trending, and the region's earlier lists. Value of store `since` of topology `trends`, key: woeid. */
 export interface TrendingSince {
   terms: TermSince[]
   /** for the current and the previous ten-minute period: the first list that has terms; changes of rank are measured from the list of the previous period */
@@ -185,16 +185,16 @@ export interface TrendingSince {
 export interface TermSince {
   term: string
   since: number
-  /** 0: still there */
+  /** when the term left the served topics; 0: it is still in them */
   left_at: number
-  /** the best rank; 0: not known */
+  /** best rank of the term's topic since then; 0: unknown, because an earlier version of the program stored the term */
   peak_rank: number
 }
 
 export interface EarlierList {
-  /** number of the period, counted in periods of ten minutes since 1970 */
+  /** number of the ten-minute period, counted from 1970 */
   period: number
-  /** the served terms, best first */
+  /** leading terms of the served topics, best first */
   terms: string[]
 }
 
@@ -204,13 +204,13 @@ export interface Tweet {
   user_id: bigint
   text: string
   hashtags: string[]
-  /** extracted n-grams */
+  /** n-grams that were extracted from the text */
   phrases: string[]
-  /** ISO 639-1 */
+  /** ISO 639-1, or a longer tag that begins with a language; empty or und: unknown */
   lang: string
-  /** resolved from profile or IP */
+  /** region, resolved from the profile or the IP address; a woeid without a list counts as 1 (worldwide) */
   woeid: number
-  /** 0.0 human to 1.0 bot */
+  /** 0.0 (human) to 1.0 (bot); tweets above 0.7 are not counted */
   bot_score: number
   created_at: number
 }
@@ -224,11 +224,11 @@ export interface UserInterests {
   updated_at: number
 }
 
-/** How often a partition has published its volumes. Store trends-volumes-round. */
+/** The rounds in which a partition publishes the volumes of frequent terms. Value of store `volumes-round` of topology `trends`, key: round. */
 export interface VolumesRound {
-  /** the current round */
+  /** number of the current round */
   round: number
-  /** earlier rounds whose volumes were lost by a restart and are not all published yet */
+  /** earlier rounds that a restart interrupted, so that some of their volumes may not be published yet */
   unfinished: number[]
 }
 
