@@ -51,6 +51,8 @@ export interface StartPosition {
   readonly streamTime: number
   /** The leader epoch that was committed with the offset. */
   readonly leaderEpoch?: number
+  /** True if neither the group nor the state has an offset, so that the reset policy determined this one. */
+  readonly isReset?: boolean
 }
 
 /** The progress of a task, as a commit saves it. */
@@ -97,7 +99,10 @@ export interface StreamTask extends TaskPlace {
   readonly dirtyKeys: number
   /** Estimated size in bytes of the rows that the next commit encodes. */
   readonly dirtyBytes: number
-  /** True when positions have moved, even if only past control records. */
+  /**
+   * True when positions have moved, even if only past control records, or when the task began at the end of a source
+   * and no commit has stored this position yet.
+   */
   readonly positionsMoved: boolean
   readonly queuedRecords: number
   readonly queuedBytes: number
@@ -165,6 +170,11 @@ export function streamTask(deps: TaskDeps): StreamTask {
   let startPositions: readonly number[] = []
   /** Positions of the last commit that was started. */
   let committedPositions: readonly number[] = []
+  /**
+   * True if the task began at the end of a source and has not committed since. Without this commit, the next task would
+   * begin at the end that the source has then, and skip the records in between.
+   */
+  let startsAtEnd = false
   /** The stores that are open. If the state is damaged, a start can fail before it has opened all of them. */
   const openStores: EngineStore[] = []
 
@@ -261,6 +271,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
         queue.position = start.offset
         queue.leaderEpoch = start.leaderEpoch
         context.streamTime = Math.max(context.streamTime, start.streamTime)
+        if (start.isReset === true && queue.stream.options.offsetReset === 'latest') startsAtEnd = true
       }
       startPositions = sources.positions()
       committedPositions = startPositions
@@ -341,7 +352,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
     },
 
     get positionsMoved() {
-      return state.current === 'RUNNING' && sources.movedSince(committedPositions)
+      return state.current === 'RUNNING' && (startsAtEnd || sources.movedSince(committedPositions))
     },
 
     get queuedRecords() {
@@ -375,6 +386,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       marks.run()
       flushStores()
       committedPositions = sources.positions()
+      startsAtEnd = false
       context.emitted = 0
       context.soon = false
       loop.processed = 0
