@@ -100,8 +100,8 @@ export interface StreamTask extends TaskPlace {
   /** Estimated size in bytes of the rows that the next commit encodes. */
   readonly dirtyBytes: number
   /**
-   * True when positions have moved, even if only past control records, or when the task began at the end of a source
-   * and no commit has stored this position yet.
+   * True when positions have moved, even if only past control records, or when a position at the start must be
+   * committed although it has not moved.
    */
   readonly positionsMoved: boolean
   readonly queuedRecords: number
@@ -171,10 +171,11 @@ export function streamTask(deps: TaskDeps): StreamTask {
   /** Positions of the last commit that was started. */
   let committedPositions: readonly number[] = []
   /**
-   * True if the task began at the end of a source and has not committed since. Without this commit, the next task would
-   * begin at the end that the source has then, and skip the records in between.
+   * True if a start position is not committed yet and the reset policy of its source would not determine it again:
+   * `latest` would skip the records that arrive before the next task starts, and `fail` would refuse the start if this
+   * task has begun with a new partition.
    */
-  let startsAtEnd = false
+  let hasUniqueStart = false
   /** The stores that are open. If the state is damaged, a start can fail before it has opened all of them. */
   const openStores: EngineStore[] = []
 
@@ -271,7 +272,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
         queue.position = start.offset
         queue.leaderEpoch = start.leaderEpoch
         context.streamTime = Math.max(context.streamTime, start.streamTime)
-        if (start.isReset === true && queue.stream.options.offsetReset === 'latest') startsAtEnd = true
+        if (start.isReset === true && (queue.stream.options.offsetReset ?? 'earliest') !== 'earliest') hasUniqueStart = true
       }
       startPositions = sources.positions()
       committedPositions = startPositions
@@ -352,7 +353,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
     },
 
     get positionsMoved() {
-      return state.current === 'RUNNING' && (startsAtEnd || sources.movedSince(committedPositions))
+      return state.current === 'RUNNING' && (hasUniqueStart || sources.movedSince(committedPositions))
     },
 
     get queuedRecords() {
@@ -386,7 +387,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       marks.run()
       flushStores()
       committedPositions = sources.positions()
-      startsAtEnd = false
+      hasUniqueStart = false
       context.emitted = 0
       context.soon = false
       loop.processed = 0
