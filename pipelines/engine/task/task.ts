@@ -93,7 +93,10 @@ export interface StreamTask extends TaskPlace {
   readonly commitSoon: boolean
   /** Continues only the time handlers, until they finish or `expired` returns true. */
   runHandlers(expired: () => boolean): void
-  /** True when there is something to commit: state, output, processed records, or due ticks and time markers. */
+  /**
+   * True when there is something to commit: state, output, processed records, due ticks and time markers, or a position
+   * at the start.
+   */
   readonly hasWork: boolean
   /** Number of changed keys that the next commit encodes. */
   readonly dirtyKeys: number
@@ -173,7 +176,8 @@ export function streamTask(deps: TaskDeps): StreamTask {
   /**
    * True if a start position is not committed yet and the reset policy of its source would not determine it again:
    * `latest` would skip the records that arrive before the next task starts, and `fail` would refuse the start if this
-   * task has begun with a new partition.
+   * task has begun with a new partition. The task processes nothing before this commit, because a failed record may
+   * also make it start again.
    */
   let hasUniqueStart = false
   /** The stores that are open. If the state is damaged, a start can fail before it has opened all of them. */
@@ -321,7 +325,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
     },
 
     get commitDue() {
-      return loop.commitDue
+      return loop.commitDue || hasUniqueStart
     },
 
     get commitSoon() {
@@ -340,7 +344,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
     get hasWork() {
       if (state.current !== 'RUNNING') return false
-      if (loop.processed > 0 || context.emitted > 0 || settledTicks.due) return true
+      if (hasUniqueStart || loop.processed > 0 || context.emitted > 0 || settledTicks.due) return true
       return marks.due || stores.some((store) => store.dirtyKeys > 0)
     },
 
