@@ -51,6 +51,8 @@ export interface StartPosition {
   readonly streamTime: number
   /** The leader epoch that was committed with the offset. */
   readonly leaderEpoch?: number
+  /** True if neither the group nor the state has an offset, so that the reset policy determined this one. */
+  readonly isReset?: boolean
 }
 
 /** The progress of a task, as a commit saves it. */
@@ -91,13 +93,19 @@ export interface StreamTask extends TaskPlace {
   readonly commitSoon: boolean
   /** Continues only the time handlers, until they finish or `expired` returns true. */
   runHandlers(expired: () => boolean): void
-  /** True when there is something to commit: state, output, processed records, or due ticks and time markers. */
+  /**
+   * True when there is something to commit: state, output, processed records, due ticks and time markers, or a position
+   * at the start.
+   */
   readonly hasWork: boolean
   /** Number of changed keys that the next commit encodes. */
   readonly dirtyKeys: number
   /** Estimated size in bytes of the rows that the next commit encodes. */
   readonly dirtyBytes: number
-  /** True when positions have moved, even if only past control records. */
+  /**
+   * True when positions have moved, even if only past control records, or when a position at the start must be
+   * committed although it has not moved.
+   */
   readonly positionsMoved: boolean
   readonly queuedRecords: number
   readonly queuedBytes: number
@@ -165,6 +173,13 @@ export function streamTask(deps: TaskDeps): StreamTask {
   let startPositions: readonly number[] = []
   /** Positions of the last commit that was started. */
   let committedPositions: readonly number[] = []
+  /**
+   * True if a start position is not committed yet and the reset policy of its source would not determine it again:
+   * `latest` would skip the records that arrive before the next task starts, and `fail` would refuse the start if this
+   * task has begun with a new partition. The task processes nothing before this commit, because a failed record may
+   * also make it start again.
+   */
+  let hasUniqueStart = false
   /** The stores that are open. If the state is damaged, a start can fail before it has opened all of them. */
   const openStores: EngineStore[] = []
 
@@ -261,6 +276,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
         queue.position = start.offset
         queue.leaderEpoch = start.leaderEpoch
         context.streamTime = Math.max(context.streamTime, start.streamTime)
+        if (start.isReset === true && (queue.stream.options.offsetReset ?? 'earliest') !== 'earliest') hasUniqueStart = true
       }
       startPositions = sources.positions()
       committedPositions = startPositions
@@ -309,7 +325,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
     },
 
     get commitDue() {
-      return loop.commitDue
+      return loop.commitDue || hasUniqueStart
     },
 
     get commitSoon() {
@@ -328,7 +344,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
     get hasWork() {
       if (state.current !== 'RUNNING') return false
-      if (loop.processed > 0 || context.emitted > 0 || settledTicks.due) return true
+      if (hasUniqueStart || loop.processed > 0 || context.emitted > 0 || settledTicks.due) return true
       return marks.due || stores.some((store) => store.dirtyKeys > 0)
     },
 
@@ -341,7 +357,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
     },
 
     get positionsMoved() {
-      return state.current === 'RUNNING' && sources.movedSince(committedPositions)
+      return state.current === 'RUNNING' && (hasUniqueStart || sources.movedSince(committedPositions))
     },
 
     get queuedRecords() {
@@ -375,6 +391,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       marks.run()
       flushStores()
       committedPositions = sources.positions()
+      hasUniqueStart = false
       context.emitted = 0
       context.soon = false
       loop.processed = 0

@@ -55,6 +55,7 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
     start(wallTime, streamTime) {
       for (const tick of wall) tick.schedule.start(wallTime)
       nextWall = earliest(wall)
+      lastWall = wallTime
       if (streamTime >= 0) startEvent(streamTime)
       else if (event.length > 0) nextEvent = -Infinity
     },

@@ -72,6 +72,12 @@ export interface Committer {
    */
   commitIfDue(worked: boolean): Promise<void>
   /**
+   * Commits if time handlers are about to begin although a part of the open transaction was sent. `commitIfDue` does so
+   * when a time becomes due while a task runs, but a task may also start with a time that is due. Must be called after
+   * task starts, before the tasks run.
+   */
+  commitBeforeHandlers(): Promise<void>
+  /**
    * Runs all five steps for every task that has something to commit, after a running commit has finished. All tasks
    * must be at rest.
    */
@@ -348,6 +354,9 @@ export function committer(deps: CommitterDeps): Committer {
       if (closingDue || producer.pendingBytes < FLUSH_BYTES) return
       sentEarly = true
       producer.flushFull(deps.group).catch(() => {}) // The commit throws the same error.
+    },
+    async commitBeforeHandlers() {
+      if (sentEarly && tasks.closingDue && tasks.atRest) await commit()
     },
     commit,
     commitOrRollBack,

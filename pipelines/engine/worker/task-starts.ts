@@ -229,7 +229,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     const positions = new Map(known)
     for (const source of task.sources) {
       const key = partitionKey(source.topic, source.partition)
-      if (!positions.has(key)) positions.set(key, { offset: resetOffset(source, key, offsets), streamTime: -1 })
+      if (!positions.has(key)) positions.set(key, { offset: resetOffset(source, key, offsets), streamTime: -1, isReset: true })
     }
     return positions
   }

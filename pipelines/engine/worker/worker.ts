@@ -189,6 +189,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       await parts.membership.handleEvents()
       await takeInput(parts)
       starts.finish()
+      await parts.committer.commitBeforeHandlers()
       await parts.inactiveState.maintain()
       parts.warmUp.maintain()
       // If a time handler delays the commit, the other tasks must wait, because their results would fill the memory.

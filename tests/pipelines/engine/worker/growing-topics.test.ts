@@ -51,6 +51,24 @@ test.each([undefined, 'latest', 'fail'] as const)(
   },
 )
 
+test.each(['latest', 'fail'] as const)(
+  'a worker that restarts continues at the beginning of a new partition that had no records before, with offsetReset %s',
+  async (offsetReset) => {
+    const b = bench()
+    b.broker.createTopic({ name: lines.name, partitions: 1 })
+    b.broker.groups.commit('echoing', undefined, [{ topic: lines.name, partition: 0, offset: 0 }])
+    const first = await b.worker(echoing({ offsetReset }))
+    await until(() => first.status().ready, 'the worker is ready')
+    b.broker.addPartitions(lines.name, 2)
+    await until(() => first.status().tasks.filter(({ state }) => state === 'RUNNING').length === 2, 'the task of the new partition runs')
+    await first.stop()
+    appendTo(b, lines, 1, 'between')
+    const second = await b.worker(echoing({ offsetReset }))
+    await Promise.race([second.done, until(() => valuesOf(b).includes('between'), 'the record of the new partition', 5_000)])
+    expect(valuesOf(b)).toEqual(['between'])
+  },
+)
+
 test('new partitions are processed at once, although the first broker that is asked does not know them yet', async () => {
   const b = bench()
   b.broker.createTopic({ name: lines.name, partitions: 2 })

@@ -65,3 +65,18 @@ test('a clock that is set back by an hour does not delay wall ticks', async () =
   await until(() => times.length > count, 'the ticks continue')
   expect(times.at(-1)).toBeLessThan(Date.now() - 1_800_000)
 })
+
+test('a clock that is set back by an hour between the start of a task and its first tick does not delay wall ticks', async () => {
+  const times: number[] = []
+  const ticking = topology('ticking', (t) => {
+    t.source(lines).tick('tick', { everyMs: 20, clock: 'wall' }, (time) => void times.push(time))
+  })
+  // The clock stands still, so that no tick is due before it is set back.
+  const ahead = Date.now() + 3_600_000
+  let now = () => ahead
+  const running = await bench().worker(ticking, { runtime: { ...systemRuntime(), now: () => now() } })
+  await until(() => running.status().ready, 'the task runs')
+  now = Date.now
+  await until(() => times.length > 0, 'a tick', 10_000)
+  expect(times[0]).toBeLessThan(ahead - 1_800_000)
+})

@@ -47,6 +47,42 @@ test.each([
   expect(all(echoes).map(({ value }) => value)).toEqual(expected)
 })
 
+test('with the reset policy "latest", records that arrive while no worker has the partition are processed, even if they are its first', async () => {
+  const { worker, send, all } = bench()
+  const texts = textTopic('in', 1)
+  const copying = topology('copying', (t) => {
+    t.source(texts, { offsetReset: 'latest' }).process('copy', { emits: [echoes] }, (text, ctx) => ctx.emit(echoes, ctx.key, text))
+  })
+  const first = await worker(copying)
+  await until(() => first.status().ready, 'the first worker runs')
+  await first.stop()
+  send(texts, 'k', 'between')
+  const second = await worker(copying)
+  await until(() => second.status().ready, 'the second worker runs')
+  send(texts, 'k', 'after')
+  await until(() => all(echoes).at(-1)?.value === 'after', 'the last record is processed')
+  expect(all(echoes).map(({ value }) => value)).toEqual(['between', 'after'])
+})
+
+test('with the reset policy "latest", a record that fails before the first commit does not make the worker skip other records', async () => {
+  const { worker, send, all } = bench()
+  const texts = textTopic('in', 1)
+  const copying = topology('copying', (t) => {
+    t.source(texts, { offsetReset: 'latest', onError: { process: 'drop' } }).process('copy', { emits: [echoes] }, (text, ctx) => {
+      if (text === 'bad') throw new Error('a bad record')
+      ctx.emit(echoes, ctx.key, text)
+    })
+  })
+  const copy = await worker(copying)
+  await until(() => copy.status().ready, 'the worker runs')
+  for (const text of ['before', 'bad', 'after']) send(texts, 'k', text)
+  await until(() => copy.status().metrics.skipped.length > 0 || copy.status().restarts > 0, 'the bad record')
+  await until(() => copy.status().ready, 'the worker runs again')
+  send(texts, 'k', 'last')
+  await until(() => all(echoes).at(-1)?.value === 'last', 'the last record is processed')
+  expect(all(echoes).map(({ value }) => value)).toEqual(['before', 'after', 'last'])
+})
+
 test('with the reset policy "fail", a missing offset stops the worker', async () => {
   const { worker } = bench()
   const strict = topology('strict', (t) => {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { MemoryBroker } from '../../../../kafka/memory/broker.ts'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
-import type { GroupMember, GroupOptions, ProducerOptions, Transport, WorkerProducer } from '../../../../kafka/transport.ts'
+import type { GroupMember, GroupOptions, PartitionData, ProducerOptions, Transport, WorkerProducer } from '../../../../kafka/transport.ts'
 import { timeMarkerHeaders } from '../../../../pipelines/engine/time/time-marker.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
@@ -135,6 +135,67 @@ test('no transaction is open when time handlers start, because the handlers may 
   await until(() => openAtStart.length > 0, 'the time is closed')
   expect(flushes()).toBeGreaterThan(0)
   expect(openAtStart).not.toContain(true)
+})
+
+/** Wraps a transport so that its fetchers keep the records of changelogs back until `isReleased` returns true. */
+function withSlowChangelogs(transport: Transport, isReleased: () => boolean): Transport {
+  const isOfChangelog = ({ topic }: PartitionData) => topic.endsWith('-changelog')
+  return {
+    ...transport,
+    fetcher(options) {
+      const fetcher = transport.fetcher(options)
+      const kept: PartitionData[] = []
+      async function poll(timeoutMs: number, maxBytes?: number): Promise<PartitionData[]> {
+        const arrived = await fetcher.poll(Math.min(timeoutMs, 10), maxBytes)
+        kept.push(...arrived.filter(isOfChangelog))
+        const others = arrived.filter((data) => !isOfChangelog(data))
+        return isReleased() ? [...kept.splice(0), ...others] : others
+      }
+      return { ...fetcher, poll }
+    },
+  }
+}
+
+test('no transaction is open when a task begins with time handlers that its former owner has left to it', async () => {
+  const { worker, broker, send } = bench()
+  const time = Date.now()
+  const ballots = numberTopic('ballots', 1)
+  const openAtStart: boolean[] = []
+  let isOpen = () => false
+  const closing = topology(
+    'closing',
+    (t) => {
+      const counts = t.repartition('counts', { key: utf8, value: numberFormat, partitions: 1 })
+      const totals = keyedStore('totals', { key: utf8, value: numberFormat })
+      t.source(ballots)
+        .process('pass', { emits: [results] }, (by, ctx) => ctx.emit(results, ctx.key, by))
+        .markTime({ everyMs: 86_400_000, delayMs: 0, to: counts })
+      t.source(counts)
+        .process('add', { stores: [totals] }, (by, ctx) => totals.put(ctx.key, by))
+        .onTime('report', {}, (at) => {
+          if (at !== time) return
+          openAtStart.push(isOpen())
+          if (openAtStart.length === 1) throw new Error('killed')
+        })
+    },
+    { commitWhenIdle: false, commitIntervalMs: 60_000 },
+  )
+  const former = eagerTransport(broker)
+  const first = await worker(closing, { transport: former.transport })
+  await until(() => first.status().ready, 'the worker runs')
+  broker.append('closing-counts-repartition', 0, { timestamp: time, key: Buffer.from('ann'), value: Buffer.from('1'), headers: [] })
+  await until(() => former.flushes() > 0, 'a part of the transaction is sent')
+  const headers = timeMarkerHeaders({ stage: ballots.name, partition: 0, partitions: 1, time })
+  broker.append('closing-counts-repartition', 0, { timestamp: time, key: null, value: null, headers })
+  await expect(first.done).rejects.toThrow('killed')
+
+  const next = eagerTransport(broker)
+  isOpen = next.isOpen
+  await worker(closing, { transport: withSlowChangelogs(next.transport, () => next.flushes() > 0) })
+  send(ballots, 'ann', 1)
+  await until(() => openAtStart.length > 1, 'the next owner runs the time handlers')
+  expect(next.flushes()).toBeGreaterThan(0)
+  expect(openAtStart[1]).toBe(false)
 })
 
 test('after a worker has failed in a time handler, the next worker publishes times again', async () => {
