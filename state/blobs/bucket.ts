@@ -58,8 +58,13 @@ export async function bucketShelf({ client, bucket, prefix, renewAfterMs, timeou
     const ContentLength = blob.kind === 'memory' ? blob.bytes.byteLength : blob.length
     const Body = blob.kind === 'memory' ? blob.bytes : file
     const command = new s3.PutObjectCommand({ ...at(hash), Body, ContentLength, ContentType: 'application/octet-stream' })
+    // The SDK does not listen for errors of the file, and an error without a listener would end the process.
+    const unreadable = new AbortController()
+    file?.once('error', (error) => unreadable.abort(error))
+    const requestTimeout = timeoutMs + ContentLength / SLOWEST_UPLOAD_BYTES_PER_MS
     try {
-      await asking(client.send(command, { requestTimeout: timeoutMs + ContentLength / SLOWEST_UPLOAD_BYTES_PER_MS }))
+      const sent = client.send(command, { requestTimeout, abortSignal: unreadable.signal })
+      await asking(sent.catch((error: unknown) => Promise.reject(unreadable.signal.reason ?? error)))
     } finally {
       // After a failure, the SDK leaves the file open.
       file?.destroy()

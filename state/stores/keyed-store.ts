@@ -73,6 +73,8 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   let values: Codec<V>
   let column: StateColumn
   let mustRoll = false
+  /** Number of commits. It shows a scan whether the database has changed since the scan began. */
+  let commits = 0
   /** True if a change since the last flush requires a rewrite of the database. */
   let mustScrub = false
   /** True if a flushed change requires a rewrite. The rewrite is requested when the database contains the change. */
@@ -138,11 +140,12 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     return value === undefined ? undefined : [key, value]
   }
 
-  function valueOfRow([rowKey, bytes]: readonly [Buffer, Buffer]): [K, V] | undefined {
+  /** @param mayBeOld true if the row may have been replaced by a commit since the scan began */
+  function valueOfRow([rowKey, bytes]: readonly [Buffer, Buffer], mayBeOld: boolean): [K, V] | undefined {
     const key = keys.decode(rowKey, 0, rowKey.length)
     const entry = entries.peek(key)
-    if (!entry?.loaded) return [key, decodeStored(values, bytes, name)]
-    return shownOf(entry)
+    if (entry?.loaded) return shownOf(entry)
+    return mayBeOld ? shownOf(entries.entry(key)) : [key, decodeStored(values, bytes, name)]
   }
 
   return {
@@ -192,7 +195,10 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     },
     scan(range = {}) {
       entries.checkAccess()
-      return mergedScan(range, encodedKey, { column, sortedChanges, ofChange: valueOfChange, ofRow: valueOfRow })
+      const begun = commits
+      const isFromBefore = () => range.omitsNew === true && commits !== begun
+      const ofRow = (row: readonly [Buffer, Buffer]) => valueOfRow(row, isFromBefore())
+      return mergedScan(range, encodedKey, { column, sortedChanges, ofChange: valueOfChange, ofRow })
     },
     get dirtyKeys() {
       return entries.dirtyKeys + Number(mustRoll)
@@ -215,6 +221,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
       }
     },
     committed() {
+      commits++
       entries.committed()
       sorted = undefined
       if (filter?.isStale) fillFilter()

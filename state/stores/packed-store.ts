@@ -71,6 +71,8 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   let values: Codec<V>
   let column: StateColumn
   let generationBytes = 0
+  /** Number of commits. It shows a scan whether the database has changed since the scan began. */
+  let commits = 0
   /**
    * The text key in `keyBytes` and its hash. They are reused, because most keys are written right after they were read.
    */
@@ -245,14 +247,15 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
     return row && [key, decoded(row)]
   }
 
-  function ofRow([bytes, value]: readonly [Buffer, Buffer]): [K, V] | undefined {
+  /** @param mayBeOld true if the row may have been replaced by a commit since the scan began */
+  function ofRow([bytes, value]: readonly [Buffer, Buffer], mayBeOld: boolean): [K, V] | undefined {
     const key = keys.decode(bytes, 0, bytes.length)
     const hash = keyHash(bytes, 0, bytes.length)
     for (const rows of [changed, flushed]) {
       const row = rows.count === 0 ? -1 : rows.find(bytes, 0, bytes.length, hash)
       if (row >= 0) return at(rows, row) === 'row' ? [key, decoded(found)] : undefined
     }
-    return [key, decodeStored(values, value, name)]
+    return mayBeOld ? ofChange({ bytes, key }) : [key, decodeStored(values, value, name)]
   }
 
   return {
@@ -309,7 +312,9 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
         encoded(key)
         return Buffer.from(keyBytes.buffer.subarray(0, keyBytes.length))
       }
-      return mergedScan(range, bytesOf, { column, sortedChanges, ofChange, ofRow })
+      const begun = commits
+      const isFromBefore = () => range.omitsNew === true && commits !== begun
+      return mergedScan(range, bytesOf, { column, sortedChanges, ofChange, ofRow: (row) => ofRow(row, isFromBefore()) })
     },
     get dirtyKeys() {
       return changed.count
@@ -333,6 +338,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
       tracked?.clear()
     },
     committed() {
+      commits++
       if (generationBytes === 0) {
         young.clear()
         old.clear()

@@ -37,6 +37,9 @@ const SCRATCH_BYTES = 4096
 const FIRST_FETCH = 8
 const GROWTH = 8
 const MOST_PER_FETCH = 512
+/** The binding reads limits as 32-bit integers, and a negative limit as no limit. */
+const MAX_LIMIT = 2 ** 31 - 1
+const NO_LIMIT = -1
 /**
  * A fetch ends with the first row that makes it exceed this size. This limits the memory that a scan of large rows
  * takes.
@@ -70,10 +73,11 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
   }
 
   function* rows(range: ByteRange): Generator<readonly [Buffer, Buffer]> {
+    const { reverse = false, limit = Infinity } = range
     const options: IteratorOptions = {
       ...bounds(range),
-      reverse: range.reverse ?? false,
-      limit: range.limit ?? -1,
+      reverse,
+      limit: limit > MAX_LIMIT ? NO_LIMIT : limit,
       highWaterMarkBytes: FETCH_BYTES,
       keyEncoding: 'buffer',
       valueEncoding: 'buffer',

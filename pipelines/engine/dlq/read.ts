@@ -77,14 +77,18 @@ interface ScannedRecord {
 /** Visits every committed record up to the current end of the log. */
 async function scan(transport: Transport, partition: TopicPartition, visit: (record: ScannedRecord) => void): Promise<void> {
   const key = partitionKey(partition.topic, partition.partition)
-  const start = (await transport.offsets([partition], 'earliest')).get(key) ?? 0
-  const end = (await transport.offsets([partition], 'end')).get(key) ?? 0
+  const offsetOf = async (at: 'earliest' | 'end') => (await transport.offsets([partition], at)).get(key) ?? 0
+  const start = await offsetOf('earliest')
+  let end = await offsetOf('end')
   if (start >= end) return
   const fetcher = transport.fetcher()
   try {
     fetcher.assign(partition, start, 'earliest')
     for (let position = start; position < end; ) {
-      for (const { chunks, nextOffset } of await fetcher.poll(POLL_MS)) {
+      const fetched = await fetcher.poll(POLL_MS)
+      // After an unclean leader election, the log may be shorter than at the time of the call.
+      if (fetched.every(({ chunks }) => chunks.length === 0)) end = Math.min(end, await offsetOf('end'))
+      for (const { chunks, nextOffset } of fetched) {
         position = nextOffset
         for (const chunk of chunks) {
           const slice = (from: number, to: number) => (from < 0 ? null : chunk.buffer.subarray(from, to))

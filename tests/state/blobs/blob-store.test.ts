@@ -311,6 +311,13 @@ describe('a store of blobs in a bucket', () => {
     expect(await contentOf(bucketStore, hash)).toEqual(Buffer.from('renewed'))
   })
 
+  it('refuses a draft whose file cannot be read, for example because it was deleted', async () => {
+    const missing = { kind: 'file', path: join(bucketDrafts, 'missing.draft'), length: 100_000 } as const
+    const stored = bucketStore.shelf.put(sha256(Buffer.from('missing')), missing)
+    await expect(stored).rejects.toThrow(BlobsUnavailableError)
+    await expect(stored).rejects.toThrow('ENOENT')
+  })
+
   it.each([
     ['deleted', 404],
     ['changed', 409],

@@ -79,6 +79,19 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
 
 testAgainstModel('timers become due in the same order as in a sorted list with transactions', STORE, stepArbitrary, runAgainstModel)
 
+for (const open of testBackends) {
+  test.each([Infinity, 2 ** 31, 2 ** 32])(`all due timers are found with the limit %s on ${open.name}`, async (limit) => {
+    const opened = await open()
+    const store = openStore(timerStore(STORE, { key: utf8 }), opened.backend)
+    for (const key of someKeys) store.schedule(key, 5)
+    store.flush(undefined)
+    opened.session.write()
+    store.committed()
+    expect(store.takeDue(5, limit).map(({ key }) => key)).toEqual(someKeys)
+    await opened.remove()
+  })
+}
+
 test('a timer that is moved many times writes its rows once per commit', async () => {
   const opened = await testBackends[0]()
   const store = openStore(timerStore(STORE, { key: utf8 }), opened.backend)

@@ -182,6 +182,20 @@ test('a truncated dead letter is shown as truncated and never replayed', async (
   expect(driver.broker.records('numbers')).toHaveLength(before)
 })
 
+test('dead letters are read to the end of their topic even if it has lost records since its end was requested', async () => {
+  const { transport } = withDeadLetters()
+  let asked = 0
+  const shortened: Transport = {
+    ...transport,
+    async offsets(places, at) {
+      const found = await transport.offsets(places, at)
+      // Simulates an unclean leader election: the first answer still counts five records that are then lost.
+      return at === 'end' && ++asked === 1 ? new Map([...found].map(([place, offset]) => [place, offset + 5])) : found
+    },
+  }
+  expect(await readDeadLetters(shortened, 'doubling')).toHaveLength(3)
+})
+
 test('the list says so if there is no dead-letter topic', async () => {
   let out = ''
   const { transport } = withDeadLetters()
