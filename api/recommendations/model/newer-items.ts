@@ -44,6 +44,8 @@ export function newerItems(most = MOST_NEWER_ITEMS): NewerItems {
   const kept = new Map<bigint, KeptItem>()
   const order = oldestFirst<bigint>((itemId, updatedAt) => kept.get(itemId)?.updatedAt === updatedAt)
   const filling = new Set<RecommendationModel>()
+  /** Lower bound for the `updated_at` of all kept items. */
+  let oldestAt = Number.POSITIVE_INFINITY
   const sorted = () => [...kept].sort(([, one], [, other]) => one.updatedAt - other.updatedAt)
 
   function keep(itemId: bigint, item: KeptItem, content: ItemContent, models: readonly (RecommendationModel | undefined)[]): void {
@@ -52,8 +54,14 @@ export function newerItems(most = MOST_NEWER_ITEMS): NewerItems {
     kept.delete(itemId)
     kept.set(itemId, item)
     order.add(itemId, item.updatedAt)
-    if (kept.size > most) forget(order.take()!, following)
-    if (kept.has(itemId)) for (const model of following) model?.addItem({ itemId, ...content })
+    oldestAt = Math.min(oldestAt, item.updatedAt)
+    if (kept.size > most) {
+      const oldest = order.take()!
+      oldestAt = kept.get(oldest)!.updatedAt
+      forget(oldest, following)
+      if (oldest === itemId) return
+    }
+    for (const model of following) model?.addItem({ itemId, ...content })
   }
 
   function forget(itemId: bigint, models: readonly (RecommendationModel | undefined)[]): void {
@@ -67,6 +75,9 @@ export function newerItems(most = MOST_NEWER_ITEMS): NewerItems {
         forget(itemId, [...models, ...filling])
         return
       }
+      // Most items that a process reads when it starts are too old, and turning them into text would take most of the
+      // time.
+      if (item.updated_at < oldestAt && kept.size === most && !kept.has(itemId)) return
       const content = { title: item.title, categoryPath: item.category_path, attributes: item.attributes }
       keep(itemId, { content: JSON.stringify(content), updatedAt: item.updated_at }, content, models)
     },
