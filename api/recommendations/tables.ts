@@ -35,7 +35,7 @@ export interface TablesDeps extends Pick<ServiceKit, 'topicFeeds' | 'feedSnapsho
 export async function openTables({ topicFeeds, feedSnapshots, now, onItem, newer }: TablesDeps): Promise<RecommendationTables> {
   const snapshot = await feedSnapshots(itemSnapshot)
   const items = snapshot.loaded?.items ?? itemTable()
-  for (const [itemId, content] of snapshot.loaded?.newer ?? []) newer.restore(itemId, content)
+  for (const [itemId, content] of snapshot.loaded?.newer ?? []) newer.restore(itemId, content, items.updatedAt(items.rowOf(itemId)))
   const trending = new Map<string, TrendingItems>()
   const editorial = new Map<string, EditorialList>()
 

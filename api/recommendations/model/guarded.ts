@@ -57,6 +57,7 @@ export function guarded(model: RecommendationModel, onFailure: (part: ModelPart,
     productWith: (vector, itemId) => ask('vectors', undefined, () => model.productWith(vector, itemId)),
     vectorOf: (itemId) => ask('vectors', undefined, () => model.vectorOf(itemId)),
     addItem: (item) => model.addItem(item),
+    removeItem: (itemId) => model.removeItem(itemId),
     score: (features, rows) => ask('ranking', undefined, () => model.score(features, rows)),
   }
 }

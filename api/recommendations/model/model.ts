@@ -45,6 +45,8 @@ export interface RecommendationModel {
     readonly categoryPath: string
     readonly attributes: Readonly<Record<string, string>>
   }): void
+  /** Removes the vector of an item that is newer than the model, if there is one. */
+  removeItem(itemId: bigint): void
   /**
    * Scores rows of ranking features (row-major, in the order of RANKING_FEATURES) with the trees. A logistic function
    * maps each score to a number from 0 to 1. Returns undefined if the trees cannot be used.

@@ -1,8 +1,8 @@
 import { setImmediate as otherWork } from 'node:timers/promises'
-import { LRUCache } from 'lru-cache'
 import type { ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
 import type { RecommendationItem } from '../../../schemas/recommendations/types.ts'
 import type { RecommendationModel } from './model.ts'
+import { oldestFirst } from './oldest-first.ts'
 
 /**
  * The content of the most recently changed items. Models use it to compute vectors for items that they were not trained
@@ -15,8 +15,17 @@ export interface NewerItems {
   fill(model: RecommendationModel): Promise<void>
   /** Returns the kept items with their contents as text. The most recently changed items come last. */
   saved(): Iterable<readonly [itemId: bigint, content: string]>
-  /** Adds an item that `saved` returned. */
-  restore(itemId: bigint, content: string, models: readonly (RecommendationModel | undefined)[]): void
+  /**
+   * Adds an item that `saved` returned.
+   * @param updatedAt the `updated_at` of the item
+   */
+  restore(itemId: bigint, content: string, updatedAt: number, models: readonly (RecommendationModel | undefined)[]): void
+}
+
+interface KeptItem {
+  /** The content as one string, because an object would take several times as much memory. */
+  readonly content: string
+  readonly updatedAt: number
 }
 
 /**
@@ -27,38 +36,67 @@ export const MOST_NEWER_ITEMS = 20_000
 /** Number of items added between two pauses. Requests are answered during the pauses. */
 const ITEMS_AT_ONCE = 32
 
-export function newerItems(): NewerItems {
-  const kept = new LRUCache<bigint, string>({ max: MOST_NEWER_ITEMS })
+/**
+ * Keeps the items with the newest `updated_at`, and not those that were read last: a process that starts reads the
+ * partitions of the topic at different speeds, so the last records may be old ones of a slow partition.
+ */
+export function newerItems(most = MOST_NEWER_ITEMS): NewerItems {
+  const kept = new Map<bigint, KeptItem>()
+  const order = oldestFirst<bigint>((itemId, updatedAt) => kept.get(itemId)?.updatedAt === updatedAt)
   const filling = new Set<RecommendationModel>()
-  const oldestFirst = () => [...kept.entries()].reverse()
+  /** Lower bound for the `updated_at` of all kept items. */
+  let oldestAt = Number.POSITIVE_INFINITY
+  const sorted = () => [...kept].sort(([, one], [, other]) => one.updatedAt - other.updatedAt)
+
+  function keep(itemId: bigint, item: KeptItem, content: ItemContent, models: readonly (RecommendationModel | undefined)[]): void {
+    const following = [...models, ...filling]
+    // An item that has changed comes last among the items of the same time.
+    kept.delete(itemId)
+    kept.set(itemId, item)
+    order.add(itemId, item.updatedAt)
+    oldestAt = Math.min(oldestAt, item.updatedAt)
+    if (kept.size > most) {
+      const oldest = order.take()!
+      oldestAt = kept.get(oldest)!.updatedAt
+      forget(oldest, following)
+      if (oldest === itemId) return
+    }
+    for (const model of following) model?.addItem({ itemId, ...content })
+  }
+
+  function forget(itemId: bigint, models: readonly (RecommendationModel | undefined)[]): void {
+    kept.delete(itemId)
+    for (const model of models) model?.removeItem(itemId)
+  }
+
   return {
     put(itemId, item, models) {
       if (item === undefined) {
-        kept.delete(itemId)
+        forget(itemId, [...models, ...filling])
         return
       }
+      // Most items that a process reads when it starts are too old, and turning them into text would take most of the
+      // time.
+      if (item.updated_at < oldestAt && kept.size === most && !kept.has(itemId)) return
       const content = { title: item.title, categoryPath: item.category_path, attributes: item.attributes }
-      // The content is kept as one string, because an object would take several times as much memory.
-      kept.set(itemId, JSON.stringify(content))
-      for (const model of [...models, ...filling]) model?.addItem({ itemId, ...content })
+      keep(itemId, { content: JSON.stringify(content), updatedAt: item.updated_at }, content, models)
     },
     async fill(model) {
       filling.add(model)
       try {
         let shown = 0
-        for (const [itemId, content] of oldestFirst()) {
+        for (const [itemId, item] of sorted()) {
           // If an item has changed during a pause, `put` has already added its new content.
-          if (kept.peek(itemId) === content) model.addItem({ itemId, ...(JSON.parse(content) as ItemContent) })
+          if (kept.get(itemId) === item) model.addItem({ itemId, ...(JSON.parse(item.content) as ItemContent) })
           if (++shown % ITEMS_AT_ONCE === 0) await otherWork()
         }
       } finally {
         filling.delete(model)
       }
     },
-    saved: oldestFirst,
-    restore(itemId, content, models) {
-      kept.set(itemId, content)
-      for (const model of [...models, ...filling]) model?.addItem({ itemId, ...(JSON.parse(content) as ItemContent) })
+    saved: () => sorted().map(([itemId, { content }]) => [itemId, content] as const),
+    restore(itemId, content, updatedAt, models) {
+      keep(itemId, { content, updatedAt }, JSON.parse(content) as ItemContent, models)
     },
   }
 }

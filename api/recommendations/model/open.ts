@@ -98,6 +98,8 @@ export async function openVectors(
   const newer = newVectorIndex(dimensions)
   /** Number of items that were added so far, including replaced ones. */
   let additions = 0
+  /** Keys of items that were removed. The next items get these keys. */
+  const free: number[] = []
   /** The factors of a user's items, row by row. */
   let folded = new Float32Array(FOLDED_ROWS * dimensions)
 
@@ -137,6 +139,14 @@ export async function openVectors(
     // The factors of a new item must not be longer than the longest factors of a trained item.
     const scale = Math.min(1, greatest / length)
     return sum.map((value) => value * scale)
+  }
+
+  /** Removes an item that was added, if there is one. */
+  function removeItem(itemId: bigint): void {
+    const known = added.get(itemId)
+    if (known === undefined) return
+    forget(known.key)
+    free.push(known.key)
   }
 
   /** Removes the item that was added with a key, if there still is one. */
@@ -199,11 +209,11 @@ export async function openVectors(
       const factors = factorsOf(item)
       const before = added.get(itemId)
       if (factors === undefined) {
-        if (before !== undefined) forget(before.key)
+        removeItem(itemId)
         return
       }
       if (before?.factors.every((value, at) => value === factors[at])) return
-      const key = before?.key ?? additions++ % mostAdded
+      const key = before?.key ?? free.pop() ?? additions++ % mostAdded
       if (key < addedIds.length) forget(key)
       addedIds[key] = itemId
       added.set(itemId, { key, factors })
@@ -212,6 +222,7 @@ export async function openVectors(
         factors.map((value) => value / greatest),
       )
     },
+    removeItem,
     async close() {
       await trained.close()
       factors.close()

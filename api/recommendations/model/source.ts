@@ -31,7 +31,8 @@ export interface FollowedModels extends ModelSource {
 /** Items with their contents as text. */
 export interface SavedItems {
   saved(): Iterable<readonly [itemId: bigint, content: string]>
-  restore(itemId: bigint, content: string): void
+  /** @param updatedAt the `updated_at` of the item */
+  restore(itemId: bigint, content: string, updatedAt: number): void
 }
 
 export interface FollowModelsDeps extends Pick<ServiceKit, 'topicFeeds' | 'surroundings' | 'log' | 'now'> {
@@ -116,7 +117,7 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
       return (isChallenged ? challenger.current : undefined)?.opened ?? champion.current?.opened
     },
     probe: feed.probe,
-    newer: { saved: newer.saved, restore: (itemId, content) => newer.restore(itemId, content, inForce()) },
+    newer: { saved: newer.saved, restore: (itemId, content, updatedAt) => newer.restore(itemId, content, updatedAt, inForce()) },
     history: () => record,
     putItem: (itemId, item) => newer.put(itemId, item, inForce()),
     settled,

@@ -51,7 +51,11 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
     const runs = (await turn.readAll(modelRuns)).map(([, known]) => known)
     /** The runs that the previous turn has left unfinished, until their end is published. */
     let cut = runs.filter(({ state }) => state === 'RUNNING')
-    const lastAt = runs.reduce((newest, { started_at }) => Math.max(newest, started_at), Number.NEGATIVE_INFINITY)
+    // A run from the future began before the clock was set back, or on a worker whose clock was ahead. It says nothing
+    // about when the next run is due.
+    const lastAt = runs
+      .filter(({ started_at }) => started_at <= runtime.now())
+      .reduce((newest, { started_at }) => Math.max(newest, started_at), Number.NEGATIVE_INFINITY)
     let asked = cut.flatMap(({ request_ids }) => request_ids)
     let dueAt = cut.length > 0 ? runtime.now() : firstDue(lastAt)
     let running: Running | undefined
@@ -70,6 +74,17 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
       return Math.max(last + trainEveryMs, Number.isFinite(last) ? 0 : runtime.now() + FIRST_AFTER_MS)
     }
 
+    function isDue(): boolean {
+      // If the clock was set back, the next run is not due later than it would be after a run that begins now.
+      if (trainEveryMs !== undefined) dueAt = Math.min(dueAt, runtime.now() + trainEveryMs)
+      return runtime.now() >= dueAt
+    }
+
+    /** Returns whether a run did not end in time recently. The clock may have been set back since. */
+    function isLate(): boolean {
+      return Math.abs(runtime.now() - lateAt) < URGENT_FOR_MS
+    }
+
     async function begin(): Promise<void> {
       const startedAt = runtime.now()
       dueAt = trainEveryMs === undefined ? Number.POSITIVE_INFINITY : startedAt + trainEveryMs
@@ -83,8 +98,7 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
       const inForce = models.versions.find(({ version }) => version === models.champion)
       const sequence = (models.versions[0]?.sequence ?? 0) + 1
       running = begun
-      const isUrgent = startedAt - lateAt < URGENT_FOR_MS
-      training = train({ runId: begun.run.run_id, sequence, trainedAt: startedAt, inForce, isUrgent, signal }).then(
+      training = train({ runId: begun.run.run_id, sequence, trainedAt: startedAt, inForce, isUrgent: isLate(), signal }).then(
         (result) => {
           begun.ended = { result }
         },
@@ -116,7 +130,7 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
      * once.
      */
     function tryAgain(): void {
-      const wasUrgent = runtime.now() - lateAt < URGENT_FOR_MS
+      const wasUrgent = isLate()
       lateAt = runtime.now()
       if (!wasUrgent) dueAt = runtime.now()
     }
@@ -164,7 +178,7 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
           await takeArrived()
           await finish(running)
         }
-        if (running === undefined && runtime.now() >= dueAt) await begin()
+        if (running === undefined && isDue()) await begin()
         const untilDue = Math.max(0, dueAt - runtime.now())
         const request = await turn.nextRequest(running ? WAIT_WHILE_TRAINING_MS : Math.min(untilDue, LONGEST_WAIT_MS))
         if (request !== undefined) await take(request)

@@ -301,6 +301,32 @@ test('the first training run begins a quarter of an hour after the first start, 
   expect(begun[1].order).toMatchObject({ trainedAt: START + HOUR / 4 + 4 * HOUR, inForce: { version: 'v1' } })
 })
 
+test.each([
+  ['the same worker', false],
+  ['the next worker', true],
+])('if the clock was ahead during a run and is set back, %s trains again after the set interval at the latest', async (_, restarts) => {
+  const { start, clock, begun, run, ask, warned } = await world({ trainEveryMs: 4 * HOUR })
+  clock.now += 365 * 24 * HOUR
+  const runner = start('a')
+  ask('one', 'TRAIN')
+  await eventually(() => begun.length).toBe(1)
+  begun[0].end(new TrainingTimeoutError())
+  await eventually(() => begun.length).toBe(2)
+  begun[1].end(good('v1'))
+  await eventually(() => run('run-2')?.state).toBe('IN_FORCE')
+  clock.now = START
+  if (restarts) {
+    await runner.stop()
+    start('b')
+  }
+  ask('look', 'PROMOTE')
+  await eventually(() => warned.length).toBe(1)
+  clock.now += 4 * HOUR
+  ask('look', 'PROMOTE')
+  await eventually(() => begun.length).toBe(3)
+  expect(begun[2].order).toMatchObject({ trainedAt: START + 4 * HOUR, isUrgent: false })
+})
+
 test('a run that exceeds its time limit is immediately followed by an urgent run, and all runs of the next day are urgent', async () => {
   const { start, clock, begun, run, ask } = await world({ trainEveryMs: 4 * HOUR })
   const runner = start('a')

@@ -133,6 +133,20 @@ test('an item that is newer than the model loses its vector when none of its new
   await model.close()
 })
 
+test('an item that is removed from a model makes room for another one, which displaces none of the other items', async () => {
+  writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0 } })
+  const model = await openModel(folder, { mostAdded: 2 })
+  const add = (itemId: bigint) => model.addItem({ itemId, title: 'Heat', categoryPath: '', attributes: {} })
+  const found = async () => (await model.similarTo(1n, 5)).filter(({ similarity }) => similarity > 0.5).map(({ itemId }) => itemId)
+  for (const itemId of [10n, 11n]) add(itemId)
+  // Removing an item that the model was trained on, or that it does not have, changes nothing.
+  for (const itemId of [11n, 1n, 99n, 11n]) model.removeItem(itemId)
+  expect((await found()).sort()).toEqual([10n, 2n])
+  add(12n)
+  expect((await found()).sort()).toEqual([10n, 12n, 2n])
+  await model.close()
+})
+
 test.each<[string, (content: Buffer) => Buffer]>([
   ['gram.f64', (content) => Buffer.alloc(content.length, Buffer.from(Float64Array.of(-1).buffer))],
   ['items.f16', (content) => Buffer.alloc(content.length, Buffer.from([0, 0x7c]))],
