@@ -14,7 +14,7 @@ import { declareTrending, TRENDING_EVERY_MS } from './trending.ts'
  * Commit interval. It is long enough for many activities of a hot item to share a commit. No request waits for this
  * topology, because a different topology computes the features of users.
  */
-const COMMIT_INTERVAL_MS = 500
+const COMMIT_INTERVAL_MS = 1_000
 /**
  * Delay of the time markers that trigger the lists of trending items. Records that are still on their way arrive in the
  * meantime.
