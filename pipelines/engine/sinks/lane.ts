@@ -112,7 +112,9 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   /** The end of the log when reading began. The target has caught up when it reaches this offset. */
   let goal: number | undefined
   let highWatermark = 0
-  /** Time of the fetch that returned `highWatermark`, epoch ms. */
+  /** The end of the records that could be read at `fetchedAt`. Records of open transactions follow it. */
+  let stableEnd = 0
+  /** Time of the fetch that returned `stableEnd`, epoch ms. */
   let fetchedAt: number | undefined
   let caughtUp = false
   let isOwnedElsewhere = false
@@ -173,6 +175,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     if (state !== 'running') return
     goal ??= data.highWatermark
     highWatermark = data.highWatermark
+    stableEnd = data.lastStableOffset
     fetchedAt = data.fetchedAt
     leaderEpoch = data.leaderEpoch
     buffer.push(data, clock)
@@ -241,7 +244,9 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
       refused = refusals.length
     }
 
-    const completeAt = next >= highWatermark ? fetchedAt : undefined
+    // If several workers write to a topic, some transaction may be open at any time. Its records do not count, because
+    // nobody can read them yet and compaction keeps them.
+    const completeAt = next >= stableEnd ? fetchedAt : undefined
     const attempt = target.prepare({ partition, records, expected: applied, next, caughtUp: reachesGoal, completeAt, refuse })
     job.start(async () => {
       if (!isKept) await deps.deadLetters?.(bad)

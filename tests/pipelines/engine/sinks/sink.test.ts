@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { memoryBroker } from '../../../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import type { Fetcher, PartitionData, Transport } from '../../../../kafka/transport.ts'
 import { createSink, type Sink } from '../../../../pipelines/engine/sinks/sink.ts'
 import { sinkRunner } from '../../../../pipelines/engine/sinks/sink-runner.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
@@ -33,8 +34,7 @@ function world(limits: Parameters<typeof memoryTarget>[0] = {}) {
     broker.append('notes', partition, { timestamp: 5, key, value, headers: [] })
   }
 
-  function run(memberId = 'one', deadLetters = true): Sink {
-    const transport = memoryTransport(broker)
+  function run(memberId = 'one', deadLetters = true, transport: Transport = memoryTransport(broker)): Sink {
     const seat = loneSeat(transport, 'copier', memberId)
     const sink = createSink(
       { name: 'copier', topics: [notes], deadLetters },
@@ -115,6 +115,19 @@ test('a target that was unavailable counts as complete only when it has reached 
   const times = filled().map(({ completeAt }) => completeAt)
   expect(times.slice(0, -1).filter((at) => at !== undefined)).toEqual([])
   expect(times.at(-1)).toEqual(expect.any(Number))
+})
+
+test('records of open transactions do not keep a target from counting as complete', async () => {
+  const { run, control, append, broker } = world()
+  const transport = memoryTransport(broker)
+  function fetcher(...given: Parameters<typeof transport.fetcher>): Fetcher {
+    const committed = transport.fetcher(...given)
+    const withOpen = (data: PartitionData) => ({ ...data, highWatermark: data.highWatermark + 3 })
+    return { ...committed, poll: async (...limits) => (await committed.poll(...limits)).map(withOpen) }
+  }
+  run('one', true, { ...transport, fetcher })
+  append(0, 5)
+  await eventually(() => control.batches.find(({ next }) => next === 5)?.completeAt).toEqual(expect.any(Number))
 })
 
 test('tombstones reach the target', async () => {
