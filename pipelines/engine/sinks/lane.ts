@@ -197,9 +197,13 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   }
 
   function isEmptyWriteDue(now: number): boolean {
-    if (!buffer.isEmpty || goal === undefined || buffer.end === undefined) return false
-    if (!caughtUp && buffer.end >= goal) return true
+    if (!canWriteEmpty()) return false
+    if (!caughtUp && (buffer.end as number) >= (goal as number)) return true
     return now >= nextProbeAt()
+  }
+
+  function canWriteEmpty(): boolean {
+    return buffer.isEmpty && goal !== undefined && buffer.end !== undefined
   }
 
   /**
@@ -208,7 +212,9 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
    */
   function nextProbeAt(): number {
     const { probeEveryMs } = target
-    return probeEveryMs === undefined ? NEVER : (Math.floor(lastWriteAt / probeEveryMs) + 1) * probeEveryMs
+    // Without this condition, the loop would not wait while records are collected or the first ones are fetched.
+    if (probeEveryMs === undefined || !canWriteEmpty()) return NEVER
+    return (Math.floor(lastWriteAt / probeEveryMs) + 1) * probeEveryMs
   }
 
   function writeBatch(): void {

@@ -364,6 +364,22 @@ test('a batch that is not full waits only briefly for more records', async () =>
   await eventually(() => control.batches.filter(isFilled).map(({ records }) => records.length)).toEqual([2, 5, 2])
 })
 
+test('the loop waits while a batch is collected, even if a probe is overdue', async () => {
+  const { append, run, control, broker } = world({ lingerMs: 500 })
+  const transport = memoryTransport(broker)
+  let polls = 0
+  function fetcher(...given: Parameters<typeof transport.fetcher>): Fetcher {
+    const plain = transport.fetcher(...given)
+    return { ...plain, poll: (...limits) => plain.poll(...limits).finally(() => polls++) }
+  }
+  const sink = run('one', true, { ...transport, fetcher })
+  await eventually(() => sink.isReady).toBe(true)
+  polls = 0
+  append(0)
+  await eventually(() => control.batches.some(({ records }) => records.length > 0)).toBe(true)
+  expect(polls).toBeLessThan(200)
+})
+
 test('if writes to a partition are slow, the sink stops fetching only that partition', async () => {
   const { append, appendBytes, run, control, memory } = world({ maxRecords: 1_000 })
   const sink = run()
