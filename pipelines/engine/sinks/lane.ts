@@ -6,7 +6,7 @@ import type { LaneTools } from './lane-tools.ts'
 import type { SinkMetrics } from './metrics.ts'
 import { OwnedElsewhereError } from './ownership.ts'
 import { isPassing } from './passing.ts'
-import type { BadRecord, Taken } from './queue.ts'
+import { type BadRecord, firstOffset, type Taken } from './queue.ts'
 import { retriedJob } from './retried-job.ts'
 import { type PartitionFacts, type RefuseRecords, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
 
@@ -152,10 +152,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     goal = undefined
     caughtUp = false
     isOwnedElsewhere = false
-    if (next !== undefined && next < facts.start) {
-      metrics.lostRecords += facts.start - next
-      log.warn({ ...partition, target: target.name, from: next, to: facts.start }, 'sink_records_lost_to_retention')
-    }
+    if (next !== undefined) noteLost(next, facts.start)
     log.info({ ...partition, target: target.name, next, start: facts.start, end: facts.end }, 'sink_partition_opened')
     const from = Math.max(next ?? facts.start, facts.start)
     leaderEpoch = from === facts.committed?.offset ? facts.committed.leaderEpoch : undefined
@@ -171,8 +168,16 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     caughtUp = false
   }
 
+  function noteLost(from: number, to: number): void {
+    if (from >= to) return
+    metrics.lostRecords += to - from
+    log.warn({ ...partition, target: target.name, from, to }, 'sink_records_lost_to_retention')
+  }
+
   function push(data: PartitionData): void {
     if (state !== 'running') return
+    // Retention may delete records while the target is unavailable. The fetcher then skips them.
+    if (data.wasReset === true && buffer.end !== undefined) noteLost(buffer.end, firstOffset(data))
     goal ??= data.highWatermark
     highWatermark = data.highWatermark
     stableEnd = data.lastStableOffset

@@ -233,6 +233,22 @@ test('records that the log no longer has are counted as lost, and reading contin
   expect(sink.metrics.lostRecords).toBe(4)
 })
 
+test('records that retention deletes while the target is unavailable are counted as lost', async () => {
+  const { broker, memory, append, appendBytes, run, control } = world({ maxRecords: 1_000 })
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  control.down = true
+  const large = noteBytes('x'.repeat(1_000_000))
+  for (let record = 0; record < 8; record++) appendBytes(0, large)
+  await eventually(() => sink.lanes()[0].queuedBytes).toBeGreaterThan(4_000_000)
+  append(0, 10)
+  broker.log('notes', 0).truncateBefore(15)
+  control.down = false
+  await eventually(() => memory.next('notes-0')).toBe(18)
+  expect(sink.metrics.lostRecords).toBeGreaterThanOrEqual(7)
+  expect(sink.metrics.lostRecords + memory.values('notes-0').length).toBe(18)
+})
+
 test('records that cannot be decoded become dead letters, and the target gets all other records', async () => {
   const { broker, memory, append, appendBytes, run } = world()
   const good = append(0)
