@@ -6,7 +6,7 @@ import type { LaneTools } from './lane-tools.ts'
 import type { SinkMetrics } from './metrics.ts'
 import { OwnedElsewhereError } from './ownership.ts'
 import { isPassing } from './passing.ts'
-import type { BadRecord, Taken } from './queue.ts'
+import { type BadRecord, firstOffset, type Taken } from './queue.ts'
 import { retriedJob } from './retried-job.ts'
 import { type PartitionFacts, type RefuseRecords, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
 
@@ -112,7 +112,9 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   /** The end of the log when reading began. The target has caught up when it reaches this offset. */
   let goal: number | undefined
   let highWatermark = 0
-  /** Time of the fetch that returned `highWatermark`, epoch ms. */
+  /** The end of the records that could be read at `fetchedAt`. Records of open transactions follow it. */
+  let stableEnd = 0
+  /** Time of the fetch that returned `stableEnd`, epoch ms. */
   let fetchedAt: number | undefined
   let caughtUp = false
   let isOwnedElsewhere = false
@@ -150,10 +152,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     goal = undefined
     caughtUp = false
     isOwnedElsewhere = false
-    if (next !== undefined && next < facts.start) {
-      metrics.lostRecords += facts.start - next
-      log.warn({ ...partition, target: target.name, from: next, to: facts.start }, 'sink_records_lost_to_retention')
-    }
+    if (next !== undefined) noteLost(next, facts.start)
     log.info({ ...partition, target: target.name, next, start: facts.start, end: facts.end }, 'sink_partition_opened')
     const from = Math.max(next ?? facts.start, facts.start)
     leaderEpoch = from === facts.committed?.offset ? facts.committed.leaderEpoch : undefined
@@ -169,10 +168,19 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     caughtUp = false
   }
 
+  function noteLost(from: number, to: number): void {
+    if (from >= to) return
+    metrics.lostRecords += to - from
+    log.warn({ ...partition, target: target.name, from, to }, 'sink_records_lost_to_retention')
+  }
+
   function push(data: PartitionData): void {
     if (state !== 'running') return
+    // Retention may delete records while the target is unavailable. The fetcher then skips them.
+    if (data.wasReset === true && buffer.end !== undefined) noteLost(buffer.end, firstOffset(data))
     goal ??= data.highWatermark
     highWatermark = data.highWatermark
+    stableEnd = data.lastStableOffset
     fetchedAt = data.fetchedAt
     leaderEpoch = data.leaderEpoch
     buffer.push(data, clock)
@@ -194,9 +202,13 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   }
 
   function isEmptyWriteDue(now: number): boolean {
-    if (!buffer.isEmpty || goal === undefined || buffer.end === undefined) return false
-    if (!caughtUp && buffer.end >= goal) return true
+    if (!canWriteEmpty()) return false
+    if (!caughtUp && (buffer.end as number) >= (goal as number)) return true
     return now >= nextProbeAt()
+  }
+
+  function canWriteEmpty(): boolean {
+    return buffer.isEmpty && goal !== undefined && buffer.end !== undefined
   }
 
   /**
@@ -205,7 +217,9 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
    */
   function nextProbeAt(): number {
     const { probeEveryMs } = target
-    return probeEveryMs === undefined ? NEVER : (Math.floor(lastWriteAt / probeEveryMs) + 1) * probeEveryMs
+    // Without this condition, the loop would not wait while records are collected or the first ones are fetched.
+    if (probeEveryMs === undefined || !canWriteEmpty()) return NEVER
+    return (Math.floor(lastWriteAt / probeEveryMs) + 1) * probeEveryMs
   }
 
   function writeBatch(): void {
@@ -241,7 +255,9 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
       refused = refusals.length
     }
 
-    const completeAt = next >= highWatermark ? fetchedAt : undefined
+    // If several workers write to a topic, some transaction may be open at any time. Its records do not count, because
+    // nobody can read them yet and compaction keeps them.
+    const completeAt = next >= stableEnd ? fetchedAt : undefined
     const attempt = target.prepare({ partition, records, expected: applied, next, caughtUp: reachesGoal, completeAt, refuse })
     job.start(async () => {
       if (!isKept) await deps.deadLetters?.(bad)

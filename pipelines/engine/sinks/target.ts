@@ -79,8 +79,9 @@ export interface SinkBatch {
   /** True when the batch reaches the offset that was the end of the log when reading began. */
   readonly caughtUp: boolean
   /**
-   * Time (epoch ms) of a fetch that found no records after this batch; undefined if more records are known to follow.
-   * Unlike `caughtUp`, this becomes undefined again when the target lags behind.
+   * Time (epoch ms) of a fetch that found no records after this batch, except for records of open transactions;
+   * undefined if more records are known to follow. Unlike `caughtUp`, this becomes undefined again when the target lags
+   * behind.
    */
   readonly completeAt?: number | undefined
   /** Stores records as dead letters, for targets that may refuse records. */

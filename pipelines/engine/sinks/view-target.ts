@@ -1,4 +1,4 @@
-import type { TopicPartition } from '../../../kafka/transport.ts'
+import { partitionKey, type TopicPartition } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
 import type { ViewPosition, ViewStore } from '../../../state/views/apply.ts'
@@ -45,18 +45,28 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   const retentions = new Map(topics.map((topic) => [topic.name, tombstoneRetentionMs(topic)]))
 
   const topicIds = new Map<string, string>()
+  /**
+   * When the view last contained the whole log, epoch ms, by partition of a topic. While a view is being built, it has
+   * no entry.
+   */
+  const completeAts = new Map<string, number>()
 
   async function open({ topic, partition }: TopicPartition, facts: PartitionFacts): Promise<number | undefined> {
     const { end } = facts
     const topicId = facts.topicId === '' ? undefined : facts.topicId
     if (topicId !== undefined) topicIds.set(topic, topicId)
     const stored = await store.position(view.name, partition, topic)
+    const key = partitionKey(topic, partition)
+    completeAts.delete(key)
     if (stored === undefined) {
       await store.finishClearing(view.name, partition, view.keeps)
       return undefined
     }
     const reason = reasonToClear(stored, { end, topicId, retentionMs: retentions.get(topic)! })
-    if (reason === undefined) return stored.next
+    if (reason === undefined) {
+      completeAts.set(key, stored.next >= end ? runtime.now() : stored.at)
+      return stored.next
+    }
     runtime.log.warn({ view: view.name, topic, partition, stored, end, reason }, 'sink_view_cleared')
     await store.clear(view.name, partition, topic, stored, view.keeps)
     return undefined
@@ -77,7 +87,9 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
     const { records, expected, next, caughtUp, completeAt } = given
     const { topic, partition } = given.partition
     const known = records as readonly { readonly key: K; readonly value: V | null }[]
-    return async function applyToView() {
+    const key = partitionKey(topic, partition)
+
+    async function write(): Promise<WriteResult> {
       const operations = await operationsOf(partition, known)
       const topicId = topicIds.get(topic)
       const place = { view: view.name, partition, topic, topicId, viewTopics }
@@ -89,6 +101,19 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
       if (result.position === next && next !== expected) return { outcome: 'applied' }
       return { outcome: 'offset-mismatch' }
     }
+
+    return async function applyToView() {
+      // After a long outage, this batch or a later one may lack tombstones that compaction has removed in the meantime.
+      // The sink then opens the partition again, which compares the view with the log.
+      if (next !== expected && isOutdated(topic, key)) return { outcome: 'offset-mismatch' }
+      const written = await write()
+      if (written.outcome === 'applied' && completeAt !== undefined) completeAts.set(key, completeAt)
+      return written
+    }
+  }
+
+  function isOutdated(topic: string, key: string): boolean {
+    return runtime.now() - (completeAts.get(key) ?? Number.POSITIVE_INFINITY) > retentions.get(topic)!
   }
 
   /**

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { memoryBroker } from '../../../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import type { Fetcher, PartitionData, Transport } from '../../../../kafka/transport.ts'
 import { createSink, type Sink } from '../../../../pipelines/engine/sinks/sink.ts'
 import { sinkRunner } from '../../../../pipelines/engine/sinks/sink-runner.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
@@ -33,8 +34,7 @@ function world(limits: Parameters<typeof memoryTarget>[0] = {}) {
     broker.append('notes', partition, { timestamp: 5, key, value, headers: [] })
   }
 
-  function run(memberId = 'one', deadLetters = true): Sink {
-    const transport = memoryTransport(broker)
+  function run(memberId = 'one', deadLetters = true, transport: Transport = memoryTransport(broker)): Sink {
     const seat = loneSeat(transport, 'copier', memberId)
     const sink = createSink(
       { name: 'copier', topics: [notes], deadLetters },
@@ -115,6 +115,19 @@ test('a target that was unavailable counts as complete only when it has reached 
   const times = filled().map(({ completeAt }) => completeAt)
   expect(times.slice(0, -1).filter((at) => at !== undefined)).toEqual([])
   expect(times.at(-1)).toEqual(expect.any(Number))
+})
+
+test('records of open transactions do not keep a target from counting as complete', async () => {
+  const { run, control, append, broker } = world()
+  const transport = memoryTransport(broker)
+  function fetcher(...given: Parameters<typeof transport.fetcher>): Fetcher {
+    const committed = transport.fetcher(...given)
+    const withOpen = (data: PartitionData) => ({ ...data, highWatermark: data.highWatermark + 3 })
+    return { ...committed, poll: async (...limits) => (await committed.poll(...limits)).map(withOpen) }
+  }
+  run('one', true, { ...transport, fetcher })
+  append(0, 5)
+  await eventually(() => control.batches.find(({ next }) => next === 5)?.completeAt).toEqual(expect.any(Number))
 })
 
 test('tombstones reach the target', async () => {
@@ -218,6 +231,22 @@ test('records that the log no longer has are counted as lost, and reading contin
   await eventually(() => memory.next('notes-0')).toBe(20)
   expect(memory.values('notes-0').slice(10)).toEqual(asValues(later.slice(4)))
   expect(sink.metrics.lostRecords).toBe(4)
+})
+
+test('records that retention deletes while the target is unavailable are counted as lost', async () => {
+  const { broker, memory, append, appendBytes, run, control } = world({ maxRecords: 1_000 })
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  control.down = true
+  const large = noteBytes('x'.repeat(1_000_000))
+  for (let record = 0; record < 8; record++) appendBytes(0, large)
+  await eventually(() => sink.lanes()[0].queuedBytes).toBeGreaterThan(4_000_000)
+  append(0, 10)
+  broker.log('notes', 0).truncateBefore(15)
+  control.down = false
+  await eventually(() => memory.next('notes-0')).toBe(18)
+  expect(sink.metrics.lostRecords).toBeGreaterThanOrEqual(7)
+  expect(sink.metrics.lostRecords + memory.values('notes-0').length).toBe(18)
 })
 
 test('records that cannot be decoded become dead letters, and the target gets all other records', async () => {
@@ -349,6 +378,22 @@ test('a batch that is not full waits only briefly for more records', async () =>
   await eventually(() => control.batches.filter(isFilled).map(({ records }) => records.length)).toEqual([2])
   append(0, 7)
   await eventually(() => control.batches.filter(isFilled).map(({ records }) => records.length)).toEqual([2, 5, 2])
+})
+
+test('the loop waits while a batch is collected, even if a probe is overdue', async () => {
+  const { append, run, control, broker } = world({ lingerMs: 500 })
+  const transport = memoryTransport(broker)
+  let polls = 0
+  function fetcher(...given: Parameters<typeof transport.fetcher>): Fetcher {
+    const plain = transport.fetcher(...given)
+    return { ...plain, poll: (...limits) => plain.poll(...limits).finally(() => polls++) }
+  }
+  const sink = run('one', true, { ...transport, fetcher })
+  await eventually(() => sink.isReady).toBe(true)
+  polls = 0
+  append(0)
+  await eventually(() => control.batches.some(({ records }) => records.length > 0)).toBe(true)
+  expect(polls).toBeLessThan(200)
 })
 
 test('if writes to a partition are slow, the sink stops fetching only that partition', async () => {

@@ -54,8 +54,9 @@ function world(config: Record<string, string> = {}, shown = view) {
     },
   }
   const topics = [topic('facts', config), topic('others', {})]
-  const target = viewTarget({ view: shown, topics }, { store, runtime: manualRuntime({ startAt: NOW }) })
-  return { target, state, batches, cleared, finished }
+  const runtime = manualRuntime({ startAt: NOW })
+  const target = viewTarget({ view: shown, topics }, { store, runtime })
+  return { target, state, batches, cleared, finished, runtime }
 }
 
 const record = (offset: number, value: string | null) => ({ offset, timestamp: 0, key: offset, value })
@@ -195,4 +196,19 @@ test('a view of a compacted topic is rebuilt if it was not confirmed within the 
   const short = world({ 'cleanup.policy': 'compact,delete', 'delete.retention.ms': String(HOUR_MS) })
   short.state.stored = { next: 5, at: NOW - HOUR_MS - 1 }
   expect(await short.target.open(partition, facts)).toBeUndefined()
+})
+
+test('a batch is refused if the view was last complete longer ago than tombstones are kept, except while it is being built', async () => {
+  const { target, state, runtime } = world({ 'cleanup.policy': 'compact', 'delete.retention.ms': String(HOUR_MS) })
+  const write = (completeAt?: number) => target.prepare({ partition, records: [], expected: 5, next: 6, caughtUp: false, completeAt })()
+  await target.open(partition, facts)
+  runtime.advance(2 * HOUR_MS)
+  expect(await write(runtime.now())).toEqual({ outcome: 'applied' })
+  runtime.advance(HOUR_MS)
+  expect(await write()).toEqual({ outcome: 'applied' })
+  runtime.advance(1)
+  expect(await write()).toEqual({ outcome: 'offset-mismatch' })
+  state.stored = { next: facts.end, at: NOW }
+  await target.open(partition, facts)
+  expect(await write()).toEqual({ outcome: 'applied' })
 })

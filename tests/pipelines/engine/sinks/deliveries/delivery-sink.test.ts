@@ -284,6 +284,25 @@ test('a sink that stops gracefully waits for its deliveries, so that none is rep
   expect(committed()?.offset).toBe(1)
 })
 
+test('records that retention deletes while all deliveries hang are counted as lost', async () => {
+  const { append, broker, run, until, pass, calls, control } = world({ concurrency: 1 })
+  const gate = Promise.withResolvers<DeliveryOutcome>()
+  control.answer = () => gate.promise
+  const sink = run()
+  const lane = () => sink.lanes().find(({ topic }) => topic === TOPIC)
+  await until(() => sink.isReady)
+  const total = 1_500
+  for (let record = 0; record < total; record++) append(`${record}-${'x'.repeat(5_000)}`)
+  // The sink then fetches no more until half of the waiting records are delivered.
+  await until(() => calls.length === 1 && (lane()?.queuedBytes ?? 0) > 2 * 1024 * 1024)
+  await pass(1_000)
+  broker.log(TOPIC, 0).truncateBefore(total - 1)
+  gate.resolve(DELIVERED)
+  await until(() => lane()?.position === total)
+  expect(sink.metrics.lostRecords).toBeGreaterThan(0)
+  expect(sink.metrics.lostRecords + sink.metrics.applied).toBe(total)
+})
+
 test('if the delivery function throws instead of returning an outcome, the sink stops', async () => {
   const { append, run, until, control } = world()
   control.answer = () => {
