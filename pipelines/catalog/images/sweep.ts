@@ -16,13 +16,18 @@ const EVERY_MS = HOUR_MS
  * lost, so the time is far longer than the lag of the topology that counts the references.
  */
 const UNTOUCHED_MS = 72 * HOUR_MS
+/** Maximum lag of the view of references. While the view is further behind, no image is removed. */
+const MAX_LAG_MS = HOUR_MS
 
 /**
  * Removes originals that no product uses, and their resized versions. Runs in the first worker slot of each machine.
  */
 export function imageSweep({ config, transport, runtime }: SinkContext): Runner {
   const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)
-  const reader = { exists: (key: string) => redis.exists(key) }
+  const reader = {
+    exists: (key: string) => redis.exists(key),
+    hget: (key: string, field: string) => redis.hget(key, field),
+  }
   let opened: Promise<ImageStore> | undefined
   let swept = 0
 
@@ -32,7 +37,7 @@ export function imageSweep({ config, transport, runtime }: SinkContext): Runner 
       async referenced(hashes) {
         const partitions = (await transport.partitionCounts([catalogImages.name])).get(catalogImages.name)
         if (partitions === undefined) throw new Error(`there is no topic ${catalogImages.name}`)
-        return await referencedImages(reader, partitions, hashes)
+        return await referencedImages(reader, { partitions, hashes, writtenBefore: runtime.now() - MAX_LAG_MS })
       },
       before: runtime.now() - UNTOUCHED_MS,
       signal,

@@ -1,4 +1,6 @@
+import { catalogImages } from '../../../schemas/catalog/documents/topics.ts'
 import type { ImageReferences } from '../../../schemas/catalog/types.ts'
+import { completeAtField, positionsKey } from '../apply.ts'
 import { caughtUpKey, type View, viewTag } from '../view.ts'
 
 /**
@@ -18,18 +20,31 @@ export const catalogImagesView: View<string, ImageReferences> = {
   },
 }
 
-/** The Redis command that this lookup needs. */
-interface ExistenceReader {
+/** The Redis commands that this lookup needs. */
+interface ReferenceReader {
   exists(key: string): Promise<number>
+  hget(key: string, field: string): Promise<string | null>
+}
+
+export interface ImageQuery {
+  /** Number of the topic's partitions. */
+  readonly partitions: number
+  readonly hashes: readonly string[]
+  /** Epoch ms. The view must contain all references that were written to its topic before this time. */
+  readonly writtenBefore: number
 }
 
 /**
  * Returns those of the given images that a product in any partition references.
- * @throws Error when a partition has not caught up, because it may still lack a reference
+ * @throws Error when a partition may still lack a reference, because the view has not caught up or lags behind
  */
-export async function referencedImages(reader: ExistenceReader, partitions: number, hashes: readonly string[]): Promise<Set<string>> {
+export async function referencedImages(reader: ReferenceReader, { partitions, hashes, writtenBefore }: ImageQuery): Promise<Set<string>> {
   const referenced = new Set<string>()
   for (let partition = 0; partition < partitions; partition++) {
+    // The caught-up flag, which is checked below, stays set while the sink lags behind, so the time is checked too. The
+    // time is read before the keys, so the keys are at least as recent.
+    const completeAt = await reader.hget(positionsKey(CATALOG_IMAGES_VIEW, partition), completeAtField(catalogImages.name))
+    if (Number(completeAt) < writtenBefore) throw new Error(`the images of partition ${partition} are not up to date`)
     const found = await Promise.all(hashes.map((hash) => reader.exists(imageKey(partition, hash))))
     // The flag is read after the keys: if keys are missing because Redis was emptied, the flag is missing too.
     if ((await reader.exists(caughtUpKey(CATALOG_IMAGES_VIEW, partition))) === 0)

@@ -52,15 +52,28 @@ test('images that are old enough and that no product uses are removed with their
 test('no image is removed while it is unknown which images products use', async () => {
   const { keep, sweep, formsOf } = await opened()
   const hash = await keep('perhaps wanted')
-  const reader = { exists: async () => 0 }
-  await expect(sweep((hashes) => referencedImages(reader, 2, hashes), Date.now() + HOUR)).rejects.toThrow('have not caught up')
+  const reader = { exists: async () => 0, hget: async () => String(HOUR) }
+  const referenced = (hashes: readonly string[]) => referencedImages(reader, { partitions: 2, hashes, writtenBefore: HOUR })
+  await expect(sweep(referenced, Date.now() + HOUR)).rejects.toThrow('have not caught up')
   expect(await formsOf(hash)).toBe(IMAGE_FORMS.length)
 })
 
+test.each([null, String(HOUR - 1)])(
+  'no image is removed while a partition of the references is behind (complete at %s)',
+  async (completeAt) => {
+    const { keep, sweep, formsOf } = await opened()
+    const hash = await keep('referenced by a record that the view does not contain yet')
+    const reader = { exists: async (key: string) => Number(key.endsWith(':caught-up')), hget: async () => completeAt }
+    const referenced = (hashes: readonly string[]) => referencedImages(reader, { partitions: 2, hashes, writtenBefore: HOUR })
+    await expect(sweep(referenced, Date.now() + HOUR)).rejects.toThrow('not up to date')
+    expect(await formsOf(hash)).toBe(IMAGE_FORMS.length)
+  },
+)
+
 test('an image counts as referenced if a product in any partition has it', async () => {
   const keys = new Set(['{catalog-images:0}:caught-up', '{catalog-images:1}:caught-up', '{catalog-images:1}:image:b'])
-  const reader = { exists: async (key: string) => Number(keys.has(key)) }
-  expect(await referencedImages(reader, 2, ['a', 'b'])).toEqual(new Set(['b']))
+  const reader = { exists: async (key: string) => Number(keys.has(key)), hget: async () => String(HOUR) }
+  expect(await referencedImages(reader, { partitions: 2, hashes: ['a', 'b'], writtenBefore: HOUR })).toEqual(new Set(['b']))
 })
 
 test('if a sweep ends before all smaller forms of an image are removed, the next sweep removes the rest', async () => {
