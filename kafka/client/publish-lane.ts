@@ -21,13 +21,7 @@ const LAST_EPOCH = 2 ** 15 - 1
 const FIRST_RETRY_MS = 10
 const LONGEST_RETRY_MS = 1_000
 /** Errors that a broker reports for a whole batch, although a single record may have caused them. */
-const DIVISIBLE: ReadonlySet<string> = new Set([
-  'MESSAGE_TOO_LARGE',
-  'RECORD_LIST_TOO_LARGE',
-  'INVALID_RECORD',
-  'INVALID_TIMESTAMP',
-  'CORRUPT_MESSAGE',
-])
+const DIVISIBLE: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD', 'INVALID_TIMESTAMP'])
 const TOO_LARGE: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 
 /** A batch with a sequence number. The bytes of the batch do not change while it has that number. */
