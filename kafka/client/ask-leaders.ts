@@ -54,7 +54,8 @@ export async function askLeaders<Asked extends TopicPartition>(
       for (const [key, { errorCode, offset }] of answers) {
         const reason = errorName(errorCode)
         if (reason === 'NONE') found.set(key, offset)
-        else if (classify(reason) === 'fatal') throw fatal(reason, `${doing} of ${key}`)
+        // Like the Java client, this client asks again after an error that the broker cannot explain.
+        else if (classify(reason) === 'fatal' && reason !== 'UNKNOWN_SERVER_ERROR') throw fatal(reason, `${doing} of ${key}`)
         else missing = reason
         if (classify(reason) === 'stale-leader' && ++refusals >= REFUSALS_OF_OUTDATED) cluster.distrust()
       }

@@ -45,10 +45,10 @@ export interface FetchLoopHooks {
   /** Called after responses were stored and the next request was sent. */
   arrived(): void
   /**
-   * Called with the error that `poll` must throw. If the error concerns single positions, they are marked as failed and
-   * no longer fetched.
+   * Called with the error that `poll` must throw, and the positions that it concerns. If only some positions cannot be
+   * fetched, they are marked as failed and no longer fetched.
    */
-  failed(error: Error): void
+  failed(error: Error, states: readonly FetchPosition[]): void
 }
 
 /**
@@ -71,7 +71,7 @@ export function openFetchLoop(
   const closing = new AbortController()
   let scheduled = false
   let turn = 0
-  const retry = openFetchRetry(context, cluster, positions, { schedule, failed: (error) => hooks.failed(error) })
+  const retry = openFetchRetry(context, cluster, positions, { schedule, failed: (error) => hooks.failed(error, [...positions.values()]) })
   const responses = openFetchResponses(context, cluster, positions, { retry, schedule, failed: hooks.failed, signal: closing.signal })
 
   /**

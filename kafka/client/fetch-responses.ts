@@ -11,8 +11,8 @@ export interface FetchResponseHooks {
   readonly retry: FetchRetry
   /** Called when a position may be fetched again. */
   schedule(): void
-  /** Called with the error that `poll` must throw. */
-  failed(error: Error): void
+  /** Called with the error that `poll` must throw, and the positions that it concerns. */
+  failed(error: Error, states: readonly FetchPosition[]): void
   /** Fires when the fetcher is closed. */
   readonly signal: AbortSignal
 }
@@ -82,7 +82,7 @@ export function openFetchResponses(
       return
     }
     for (const state of states) state.failed = true
-    failed(error)
+    failed(error, states)
   }
 
   function receive(state: FetchPosition, fetched: FetchedPartition, fetchedAt: number): void {
@@ -174,7 +174,7 @@ export function openFetchResponses(
 
   function fail(state: FetchPosition, error: Error): void {
     state.failed = true
-    failed(error)
+    failed(error, [state])
   }
 
   return { take, lost, takeArrived, isSameTopic }

@@ -60,14 +60,15 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   }
   const options: Required<FetcherOptions> = { ...DEFAULTS, ...given, idleWaitMs: alignedWaitMs }
   const positions = new Map<string, FetchPosition>()
-  const failures: Error[] = []
+  /** Errors that `poll` has not thrown yet, and the positions that each of them concerns. */
+  const failures: { readonly error: Error; readonly states: readonly FetchPosition[] }[] = []
   let wakeUp: (() => void) | undefined
   let woken = false
 
   const loop = openFetchLoop(context, cluster, options, positions, {
     arrived: wake,
-    failed(error) {
-      failures.push(error)
+    failed(error, states) {
+      failures.push({ error, states })
       wake()
     },
   })
@@ -108,7 +109,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   }
 
   async function poll(timeoutMs: number, maxBytes = options.maxPollBytes): Promise<PartitionData[]> {
-    if (failures.length > 0) throw failures.shift() as Error
+    throwFailure()
     const first = take(maxBytes)
     if (first.length > 0 || timeoutMs <= 0 || woken) {
       woken = false
@@ -124,8 +125,17 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
       wakeUp = done
     })
     woken = false
-    if (failures.length > 0) throw failures.shift() as Error
+    throwFailure()
     return take(maxBytes)
+  }
+
+  /**
+   * Throws the next error that still concerns an assigned partition. A caller that has given up the failed partitions,
+   * or has assigned them again, must not fail once more for each earlier error.
+   */
+  function throwFailure(): void {
+    for (let failure = failures.shift(); failure !== undefined; failure = failures.shift())
+      if (failure.states.some((state) => positions.get(partitionKey(state.topic, state.partition)) === state)) throw failure.error
   }
 
   /** Decodes up to `maxBytes` of records (uncompressed size), starting with a different partition each time. */
@@ -161,7 +171,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
         bytes += decode(state, segment, budget - bytes, chunks)
       } catch (error) {
         state.failed = true
-        failures.push(partitionError(state, error as Error))
+        failures.push({ error: partitionError(state, error as Error), states: [state] })
         break
       }
       last = segment

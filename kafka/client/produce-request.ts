@@ -52,6 +52,8 @@ export function outcomeOf(doing: string, answer: ProducedPartition | undefined):
     case 'passing':
       return { kind: 'unknown', reason, leaderLost: false }
   }
+  // The checksum is wrong, so the batch was damaged on its way to the broker.
+  if (reason === 'CORRUPT_MESSAGE') return { kind: 'unknown', reason, leaderLost: false }
   // An earlier attempt has written the batch to the log.
   if (reason === 'DUPLICATE_SEQUENCE_NUMBER') return { kind: 'appended' }
   return { kind: 'refused', error: fatal(reason, doing, reason === 'INVALID_TIMESTAMP' ? BAD_TIMES : answer?.errorMessage) }

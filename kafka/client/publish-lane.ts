@@ -21,13 +21,9 @@ const LAST_EPOCH = 2 ** 15 - 1
 const FIRST_RETRY_MS = 10
 const LONGEST_RETRY_MS = 1_000
 /** Errors that a broker reports for a whole batch, although a single record may have caused them. */
-const DIVISIBLE: ReadonlySet<string> = new Set([
-  'MESSAGE_TOO_LARGE',
-  'RECORD_LIST_TOO_LARGE',
-  'INVALID_RECORD',
-  'INVALID_TIMESTAMP',
-  'CORRUPT_MESSAGE',
-])
+const DIVISIBLE: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD', 'INVALID_TIMESTAMP'])
+/** The broker may have failed after it had written the batch. */
+const UNEXPLAINED = 'UNKNOWN_SERVER_ERROR'
 const TOO_LARGE: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 
 /** A batch with a sequence number. The bytes of the batch do not change while it has that number. */
@@ -229,6 +225,7 @@ export class PublishLane implements PublishAppender {
   }
 
   #refuseHead(error: TransportError): void {
+    const [{ sends }] = this.#stamped
     const [refused, ...rest] = this.#stamped.map(({ batch }) => batch)
     const parts: PublishBatch[] = []
     if (refused.count > 1 && DIVISIBLE.has(error.code)) {
@@ -236,7 +233,7 @@ export class PublishLane implements PublishAppender {
       if (TOO_LARGE.has(error.code)) this.#limitBytes = Math.min(this.#limitBytes, refused.bytes >>> 1)
       for (const part of [refused.select(0, middle), refused.select(middle)]) if (part !== undefined) parts.push(part)
       refused.discard()
-    } else refused.settle(error)
+    } else refused.settle(refusal(error, sends))
     // Without this batch, the broker cannot accept the sequence numbers of later batches.
     this.#renumber(rest)
     this.#ready.unshift(...parts)
@@ -331,6 +328,15 @@ export class PublishLane implements PublishAppender {
     for (const batch of sent) batch.settle(uncertain)
     for (const batch of unsent) batch.settle(certain)
   }
+}
+
+/**
+ * Returns the error to report for a refused batch. If the refusal does not depend on the records alone, an earlier
+ * attempt, whose outcome is unknown, may have written them.
+ */
+function refusal(error: TransportError, sends: number): TransportError {
+  if (DIVISIBLE.has(error.code) || (sends === 1 && error.code !== UNEXPLAINED)) return error
+  return new TransportError(error.code, `${error.message}; the record may have been written`, { fatal: false, cause: error })
 }
 
 function isToRepeat({ isInFlight, outcome }: StampedBatch): boolean {

@@ -62,13 +62,7 @@ export interface SpoolingDeps {
 }
 
 /** Errors that concern the record itself. After any other error, a later attempt may succeed. */
-const REFUSED: ReadonlySet<string> = new Set([
-  'MESSAGE_TOO_LARGE',
-  'RECORD_LIST_TOO_LARGE',
-  'INVALID_RECORD',
-  'INVALID_TIMESTAMP',
-  'CORRUPT_MESSAGE',
-])
+const REFUSED: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD', 'INVALID_TIMESTAMP'])
 /** Position of the schema id in an Avro value. */
 const SCHEMA_ID_AT = 1
 /** An id that no schema has, so that each value is resolved from the schema that it was written with. */

@@ -337,3 +337,29 @@ test('a lane sends later records even after earlier records have failed while th
     ]),
   )
 })
+
+const NOT_PERMITTED: Outcome = {
+  kind: 'refused',
+  error: new TransportError('TOPIC_AUTHORIZATION_FAILED', 'not permitted', { fatal: true }),
+}
+const UNEXPLAINED: Outcome = { kind: 'refused', error: new TransportError('UNKNOWN_SERVER_ERROR', 'unexplained', { fatal: true }) }
+
+test.each<{ outcomes: Outcome[]; isCertain: boolean }>([
+  { outcomes: [NOT_PERMITTED], isCertain: true },
+  { outcomes: [UNANSWERED, TOO_LARGE], isCertain: true },
+  { outcomes: [UNANSWERED, NOT_PERMITTED], isCertain: false },
+  { outcomes: [UNEXPLAINED], isCertain: false },
+])(
+  'a refused record is reported as not written only if no attempt can have written it: $outcomes.length attempts, certain: $isCertain',
+  ({ outcomes, isCertain }) => {
+    const { lane, runtime } = openLane()
+    const reported: (TransportError | undefined)[] = []
+    lane.append({ settled: (_, error) => reported.push(error) }, 0, null, 0, 0, null, 0, 0)
+    for (const outcome of outcomes) {
+      runtime.advance(1_000)
+      lane.answered(lane.take(), outcome)
+    }
+    const { error } = outcomes.at(-1) as Extract<Outcome, { kind: 'refused' }>
+    expect(reported).toEqual([expect.objectContaining({ code: error.code, fatal: isCertain })])
+  },
+)

@@ -85,14 +85,36 @@ test("the next offset comes from the batch's last offset delta, because compacti
   expect(recordsOf(read(response, { from: 5 })).map(({ offset }) => offset)).toEqual([5, 6])
 })
 
-test('a batch that compaction has emptied advances the position', () => {
-  const response = batchOf([textRecord('a')], { baseOffset: 5, removedAtEnd: 3 })
-  const header = Buffer.from(response.subarray(0, RECORDS_AT))
+/** Returns the batch as compaction leaves it when it removes all records but has to keep the header. */
+function emptied(batch: Buffer): Buffer {
+  const header = Buffer.from(batch.subarray(0, RECORDS_AT))
   header.writeInt32BE(RECORDS_AT - 12, BATCH_LENGTH_AT)
   header.writeInt32BE(0, RECORD_COUNT_AT)
-  expect(offsetAfter(resigned(header), 5)).toBe(9)
-  expect(read(resigned(header), { from: 5 })).toEqual([])
+  return resigned(header)
+}
+
+test('a batch that compaction has emptied advances the position', () => {
+  const header = emptied(batchOf([textRecord('a')], { baseOffset: 5, removedAtEnd: 3 }))
+  expect(offsetAfter(header, 5)).toBe(9)
+  expect(read(header, { from: 5 })).toEqual([])
 })
+
+test.each(['commit', 'abort'] as const)(
+  'a %s marker that compaction has emptied does not stop a reader of a later aborted transaction',
+  (type) => {
+    const transactional = true
+    const response = Buffer.concat([
+      batchOf([textRecord('1 aborted a')], { baseOffset: 0, producerId: 1, transactional }),
+      emptied(marker(type, 2, 1)),
+      batchOf([textRecord('1 aborted b')], { baseOffset: 2, producerId: 1, transactional }),
+      marker('abort', 1, 3),
+      batchOf([textRecord('1 committed')], { baseOffset: 4, producerId: 1, transactional }),
+    ])
+    expect(valuesOf(read(response, { aborted: [{ producerId: 1, firstOffset: 0 }] }))).toEqual(['1 committed'])
+    const markerAlone = emptied(marker(type, 2, 1))
+    expect(read(markerAlone, { from: 1, aborted: [{ producerId: 1, firstOffset: 0 }] })).toEqual([])
+  },
+)
 
 test('with log append time, all records have the timestamp of the batch', () => {
   const response = batchOf([textRecord('a', 1_000), textRecord('b', 2_000)])
