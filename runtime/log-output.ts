@@ -28,7 +28,7 @@ const NOTHING = Buffer.alloc(0)
 
 /**
  * Creates an output that writes each line before the call returns. A line that cannot be written is lost: a full disk
- * must not end the process. (The outputs of pino throw such errors, and then try to write for ever while the process
+ * must not end the process. (The outputs of pino throw such errors, and then try to write forever while the process
  * exits.)
  * @param fd file descriptor
  */
