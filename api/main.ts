@@ -1,10 +1,11 @@
+import { bufferedOutput, STDOUT } from '../runtime/log-output.ts'
 import { readApiConfig } from './config.ts'
-import { createLogger, standardOutput } from './kit/logging.ts'
+import { createLogger } from './kit/logging.ts'
 import { startApi } from './start.ts'
 
 async function main(): Promise<void> {
   const config = readApiConfig()
-  const log = createLogger(config.logLevel, standardOutput())
+  const log = createLogger(config.logLevel, bufferedOutput(STDOUT))
   const api = await startApi(config, log)
   let isStopping = false
 

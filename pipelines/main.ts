@@ -1,6 +1,7 @@
 import { type Logger, pino } from 'pino'
 import { kafkaTransport } from '../kafka/client/index.ts'
 import { registryClient } from '../kafka/registry.ts'
+import { directOutput, STDOUT } from '../runtime/log-output.ts'
 import { lowerPriority } from '../runtime/lower-priority.ts'
 import { systemRuntime } from '../runtime/system.ts'
 import { erasureTimes } from '../state/erasure.ts'
@@ -30,7 +31,10 @@ import { sinkGroupIds } from './sink-groups.ts'
 async function main(): Promise<void> {
   const config = readPipelinesConfig()
   lowerPriority(config.nice)
-  const log = pino({ level: config.logLevel, messageKey: 'event', base: { slot: config.slot }, timestamp: pino.stdTimeFunctions.isoTime })
+  const log = pino(
+    { level: config.logLevel, messageKey: 'event', base: { slot: config.slot }, timestamp: pino.stdTimeFunctions.isoTime },
+    directOutput(STDOUT),
+  )
   const topologies = config.services.flatMap(({ service }) => declaredTopologies(service))
   checkInternalTopics(topologies)
   const apartOf = erasableState(topologies)

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 
 const MAX_PORT = 65_535
+/** The longest delay of a timer in Node. Node replaces longer delays with 1 ms. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
@@ -46,6 +48,11 @@ export function wholeNumber(smallest: number, largest = Number.MAX_SAFE_INTEGER,
     .int('is not a whole number')
     .min(smallest, `is less than ${smallest}${why}`)
     .max(largest, `is more than ${largest}`)
+}
+
+/** Accepts a whole number of milliseconds that a timer can wait. */
+export function timerMs() {
+  return wholeNumber(0, LONGEST_TIMER_MS)
 }
 
 /**

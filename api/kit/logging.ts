@@ -99,22 +99,6 @@ function timeField(): () => string {
 }
 
 /**
- * Size at which buffered lines are written. A separate write for each line would cost a busy API a twentieth of its CPU
- * time.
- */
-const WRITTEN_FROM_BYTES = 16_000
-/** Maximum time that a line stays in the buffer. */
-const WRITE_EVERY_MS = 100
-
-/**
- * Opens standard output for asynchronous writing, so that a slow reader of the log does not slow requests down.
- * Buffered lines are written at exit.
- */
-export function standardOutput(): DestinationStream {
-  return pino.destination({ dest: 1, sync: false, minLength: WRITTEN_FROM_BYTES, periodicFlush: WRITE_EVERY_MS })
-}
-
-/**
  * Redacts secrets. Copies only objects that must change, because most log lines are flat and contain no secret. (pino's
  * redaction by paths costs ten times as much.)
  */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { settingsFragment } from '../../settings/fragment.ts'
-import { addressOf, documented, logLevel, port, wholeNumber } from '../../settings/variables.ts'
+import { addressOf, documented, logLevel, port, timerMs, wholeNumber } from '../../settings/variables.ts'
 import { addressList } from './address-list.ts'
 import { LOOPBACK } from './client-address.ts'
 
@@ -32,11 +32,11 @@ export const apiSettings = settingsFragment({
       'maximum number of open connections from one address or one IPv6 /64; `TRUSTED_PROXIES` have no such limit',
     ),
     API_DRAIN_DELAY_MS: documented(
-      wholeNumber(0).prefault('0'),
+      timerMs().prefault('0'),
       'how long a stopping API reports that it is not ready before it refuses connections',
     ),
     API_DRAIN_TIMEOUT_MS: documented(
-      wholeNumber(0).prefault('10000'),
+      timerMs().prefault('10000'),
       'time limit for requests that are still running when a stopping API begins to refuse connections',
     ),
     SPOOL_DIR: documented(

@@ -109,6 +109,8 @@ export function followTopic(options: FollowOptions): TopicFollower {
       try {
         fetcher ??= await open()
         await assertNoGrowth()
+        // If `close` was called meanwhile, it could not wake the poll.
+        if (stopping.signal.aborted) break
         const polled = await fetcher.poll(pollMs, options.maxPollBytes)
         if (polled.length > 0) assertNoGap()
         for (const data of polled) {

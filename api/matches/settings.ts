@@ -1,14 +1,14 @@
 import { settingsFragment, type ValueOf } from '../../settings/fragment.ts'
-import { documented, wholeNumber } from '../../settings/variables.ts'
+import { documented, timerMs } from '../../settings/variables.ts'
 
 export const matchesSettings = settingsFragment({
   variables: {
     SWIPE_WAIT_MS: documented(
-      wholeNumber(0).prefault('25'),
+      timerMs().prefault('25'),
       'how long a swipe may wait for Kafka, counted from its arrival, before the API answers it with 202 and sends it later',
     ),
     SWIPE_CHECK_MS: documented(
-      wholeNumber(0).prefault('5'),
+      timerMs().prefault('5'),
       'how long a swipe may wait for the views to check its target, before the API accepts it unchecked',
     ),
   },

@@ -120,6 +120,10 @@ test.each([
   [{ IMAGES_URL: 'file:data' }, /IMAGES_URL: is neither a folder like/],
   [{ MODELS_URL: 's3://' }, /MODELS_URL: is neither a folder like/],
   [{ LOG_LEVEL: 'loud' }, /LOG_LEVEL/],
+  [{ API_DRAIN_DELAY_MS: '2147483648' }, /API_DRAIN_DELAY_MS: is more than 2147483647/],
+  [{ API_DRAIN_TIMEOUT_MS: '9999999999' }, /API_DRAIN_TIMEOUT_MS: is more than 2147483647/],
+  [{ SWIPE_WAIT_MS: '9999999999' }, /SWIPE_WAIT_MS: is more than 2147483647/],
+  [{ SWIPE_CHECK_MS: '9999999999' }, /SWIPE_CHECK_MS: is more than 2147483647/],
 ])('%j prevents the start, and the error gives the reason', (env, reason) => {
   expect(() => readApiConfig(env)).toThrow(reason)
 })

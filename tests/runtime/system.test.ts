@@ -3,6 +3,8 @@ import { systemRuntime } from '../../runtime/system.ts'
 
 /** Duration of a sleep that outlasts the test. */
 const LONG_MS = 3_600_000
+/** The shortest delay that a timer of Node cannot represent. */
+const TOO_LONG_MS = 2 ** 31
 
 test('a sleep ends when its signal fires, or at once if it has already fired', async () => {
   const runtime = systemRuntime()
@@ -26,6 +28,20 @@ test('a timer fires once, unless it is cancelled', async () => {
   })
   await runtime.nextTurn()
   expect(fired).toEqual(['fired'])
+})
+
+test('a delay that is too long for a timer of Node does not end at once', async () => {
+  const runtime = systemRuntime()
+  const stopping = new AbortController()
+  const ended: string[] = []
+  const sleeping = runtime.sleep(TOO_LONG_MS, stopping.signal).then(() => ended.push('sleep'))
+  const cancel = runtime.setTimer(TOO_LONG_MS, () => ended.push('timer'))
+  // Node replaces such a delay with 1 ms, so the wrong ends would come before this one.
+  await runtime.sleep(20)
+  expect(ended).toEqual([])
+  cancel()
+  stopping.abort()
+  await sleeping
 })
 
 test('the monotonic clock does not go backwards', () => {

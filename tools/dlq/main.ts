@@ -6,6 +6,7 @@ import { registryClient } from '../../kafka/registry.ts'
 import { SchemaNotFoundError } from '../../kafka/registry-interface.ts'
 import type { KafkaSettings } from '../../kafka/settings.ts'
 import { type DeadLetterRecord, deadLetterTopicName } from '../../pipelines/engine/index.ts'
+import { directOutput, STDERR } from '../../runtime/log-output.ts'
 import { systemRuntime } from '../../runtime/system.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import type { Codec } from '../../schemas/codec.ts'
@@ -56,7 +57,7 @@ async function decoderFor(config: KafkaSettings, letters: readonly DeadLetterRec
 async function main(): Promise<void> {
   const asked = commandLine(declaration)
   const config = readDlqConfig()
-  const log = pino({ level: 'warn' }, pino.destination(process.stderr.fd))
+  const log = pino({ level: 'warn' }, directOutput(STDERR))
   const transport = kafkaTransport(
     { ...config.security, brokers: [...config.brokers], clientId: CLIENT_ID },
     { runtime: systemRuntime(log) },

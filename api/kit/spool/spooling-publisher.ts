@@ -88,6 +88,8 @@ export class SpoolingPublisher implements SpoolingFacts {
   readonly #topics = new Map<string, { readonly topic: SpooledTopic; readonly unregistered: Codec<unknown> }>()
   /** Topics whose records are always spooled. */
   readonly #alwaysSpooled = new Set<string>()
+  /** The publisher that each topic has used last. */
+  readonly #used = new Map<string, Publisher>()
   readonly #schemaIds = new Map<string, number>()
   readonly #counts = new Map<string, number>()
   readonly #bytes = byteWriter()
@@ -176,7 +178,13 @@ export class SpoolingPublisher implements SpoolingFacts {
 
   #appender(topic: string, partition: number): PublishAppender {
     const { publisher, background } = this.#deps
-    return (this.#alwaysSpooled.has(topic) ? background : publisher).appender(topic, partition)
+    const wanted = this.#alwaysSpooled.has(topic) ? background : publisher
+    const used = this.#used.get(topic) ?? wanted
+    // Records of dead processes are sent before the first record shows that its topic is always spooled. Two publishers
+    // keep no common order, so the topic moves to the other one only when nothing is pending any more.
+    const chosen = used !== wanted && used.pendingRecords > 0 ? used : wanted
+    this.#used.set(topic, chosen)
+    return chosen.appender(topic, partition)
   }
 
   /** Spools all waiting records of a key, so that the spool has them in order and before later records. */

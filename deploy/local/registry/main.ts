@@ -2,6 +2,7 @@ import { serve } from '@hono/node-server'
 import { pino } from 'pino'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { readKafkaSecurity } from '../../../kafka/config.ts'
+import { directOutput, STDOUT } from '../../../runtime/log-output.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import { LOOPBACK } from '../ports.ts'
 import { registrySettings } from './config.ts'
@@ -14,7 +15,7 @@ import { openStore } from './store.ts'
 const TIMEOUTS = { requestTimeoutMs: 5_000, deliveryTimeoutMs: 10_000 }
 
 const settings = registrySettings()
-const log = pino({ name: 'schema-registry' })
+const log = pino({ name: 'schema-registry' }, directOutput(STDOUT))
 const topic = schemasTopic(
   kafkaTransport(
     { ...readKafkaSecurity(), brokers: settings.brokers, clientId: 'schema-registry', ...TIMEOUTS },

@@ -2,6 +2,7 @@ import type { KafkaOptions } from '../../../kafka/client/options.ts'
 import { registryClient } from '../../../kafka/registry.ts'
 import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import type { Transport } from '../../../kafka/transport.ts'
+import { directOutput, STDOUT } from '../../../runtime/log-output.ts'
 import type { Log, Runtime } from '../../../runtime/runtime.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import type { StateQueries } from '../queries/queries.ts'
@@ -121,7 +122,7 @@ export async function run(topology: Topology, options: RunOptions): Promise<Runn
 
 async function standardLog(): Promise<Log> {
   const { pino } = await import('pino')
-  const log: Log = pino({ messageKey: 'event', timestamp: pino.stdTimeFunctions.isoTime })
+  const log: Log = pino({ messageKey: 'event', timestamp: pino.stdTimeFunctions.isoTime }, directOutput(STDOUT))
   return log
 }
 

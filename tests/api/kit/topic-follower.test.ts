@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { createLogger } from '../../../api/kit/logging.ts'
 import { followTopic } from '../../../api/kit/topic-follower.ts'
@@ -6,6 +6,8 @@ import { memoryBroker } from '../../../kafka/memory/broker.ts'
 import { memoryTransport } from '../../../kafka/memory/transport.ts'
 
 const RECORDS = 5_000
+/** The poll timeout of an idle topic in production. */
+const IDLE_POLL_MS = 15_000
 
 test('if the callback for the end of the topic fails, it is called again', async () => {
   const broker = memoryBroker()
@@ -54,3 +56,29 @@ test('a large batch is applied in slices of less than 20 ms, so that requests ar
   await expect.poll(() => follower.missing).toBeUndefined()
   expect(applied).toBe(RECORDS)
 })
+
+test('a follower that is closed while it opens its topic does not wait for records', async () => {
+  const broker = memoryBroker()
+  broker.createTopic({ name: 'items', partitions: 1 })
+  const inner = memoryTransport(broker)
+  const opening = Promise.withResolvers<void>()
+  const follower = followTopic({
+    transport: {
+      ...inner,
+      async partitionCounts(topics) {
+        await opening.promise
+        return await inner.partitionCounts(topics)
+      },
+      // Like a poll of an idle topic on a real broker, this poll waits for the whole time.
+      fetcher: (options) => ({ ...inner.fetcher(options), poll: (ms) => delay(ms, []) }),
+    },
+    topic: 'items',
+    log: createLogger('silent'),
+    monotonic: () => performance.now(),
+    pollMs: IDLE_POLL_MS,
+    apply: () => undefined,
+  })
+  const closed = follower.close()
+  opening.resolve()
+  await closed
+}, 5_000)

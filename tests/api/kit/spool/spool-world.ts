@@ -9,6 +9,7 @@ import { memoryBroker } from '../../../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { openSerdes, type Serdes } from '../../../../kafka/serdes.ts'
+import type { PublishAppender, Publisher } from '../../../../kafka/transport.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { rawValue } from '../../../../schemas/raw.ts'
@@ -40,6 +41,30 @@ export interface WorldOptions {
   readonly retryUnreadableMs?: number
   /** The clock of the process, epoch ms. */
   readonly now?: () => number
+  /** Time, in ms, by which records reach the publisher that callers wait for. Other records are not delayed. */
+  readonly delayMs?: number
+}
+
+/** Creates a publisher with a slow connection. */
+function delayed(inner: Publisher, delayMs: number): Publisher {
+  let delays = 0
+  return {
+    ...inner,
+    get pendingRecords() {
+      return delays + inner.pendingRecords
+    },
+    appender(topic, partition) {
+      const appender = inner.appender(topic, partition)
+      function append(...record: Parameters<PublishAppender['append']>): void {
+        delays++
+        setTimeout(() => {
+          delays--
+          appender.append(...record)
+        }, delayMs)
+      }
+      return { topic, partition, append }
+    },
+  }
 }
 
 /** Creates a publisher with a spool on an in-memory broker. `stop` makes the broker unresponsive. */
@@ -54,7 +79,8 @@ export async function spoolWorld(options: WorldOptions = {}) {
   const runtime = { ...systemRuntime(), ...(options.now !== undefined && { now: options.now }) }
   const { maxBytes = 1_000_000, files = diskFiles, retryUnreadableMs } = options
   const spool = await Spool.open({ folder, maxBytes, files, runtime, retryUnreadableMs })
-  const publisher = memoryTransport(broker).publisher()
+  const background = memoryTransport(broker).publisher()
+  const publisher = options.delayMs === undefined ? background : delayed(background, options.delayMs)
   const connection: { serdes: Serdes | undefined } = { serdes: undefined }
   async function connect(): Promise<void> {
     connection.serdes = await openSerdes(registry, topics)
@@ -62,7 +88,7 @@ export async function spoolWorld(options: WorldOptions = {}) {
   if (options.isConnected !== false) await connect()
   const facts = new SpoolingPublisher({
     publisher,
-    background: publisher,
+    background,
     spool,
     registry,
     runtime,
@@ -77,7 +103,7 @@ export async function spoolWorld(options: WorldOptions = {}) {
   async function close(): Promise<void> {
     if (isClosed) return
     isClosed = true
-    await publisher.close()
+    await background.close()
     await spool.close()
   }
   onTestFinished(close)

@@ -178,6 +178,19 @@ test('a stopped process leaves the records that it could not send, and the next 
   await expect.poll(() => filesIn(folder), SOON).toHaveLength(1)
 })
 
+test('records that are always spooled are sent after the records of a dead process with the same key, even if those are slow', async () => {
+  const folder = await spoolFolder()
+  const dead = await spoolWorld({ folder, isConnected: false })
+  const always = { ...PATIENT, isAlwaysSpooled: true, isDurable: false }
+  expect(await dead.facts.publishOrSpool(plain, 'a', '1', always)).toBe('spooled')
+  await dead.close()
+  const { facts, logged, publisher } = await spoolWorld({ folder, delayMs: 50 })
+  await expect.poll(() => publisher.pendingRecords, SOON).toBe(1)
+  expect(await facts.publishOrSpool(plain, 'a', '2', always)).toBe('spooled')
+  await expect.poll(() => logged().a?.length, SOON).toBe(2)
+  expect(logged().a).toEqual(['1', '2'])
+})
+
 test('records of dead processes are sent in the order in which the processes started, and folders of live processes are left alone', async () => {
   const folder = await spoolFolder()
   for (const value of ['1', '2']) {
