@@ -29,5 +29,5 @@ export function dataTest(name: DataSetName, title: string, body: (path: string) 
 }
 
 function missing({ origin, path }: DataSet): string {
-  return `needs ${origin}; MILLRACE_DATA names the folder that contains it as ${path}`
+  return `needs ${origin}; set MILLRACE_DATA to the folder that contains ${path}`
 }

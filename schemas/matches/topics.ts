@@ -148,7 +148,7 @@ export const matchDeletions: Topic<string, MatchDeletion> = {
   config: eventsKept,
 }
 
-/** Likes, and events that withdraw likes; key: the ordered pair. */
+/** Likes, and events that withdraw likes; key: the two ids in sorted order. */
 export const pairSwipes: Topic<string, PairSwipe> = {
   name: 'pair-swipes',
   key: utf8,
@@ -157,7 +157,7 @@ export const pairSwipes: Topic<string, PairSwipe> = {
   config: eventsKept,
 }
 
-/** Requests to block, unblock, unmatch or notify; key: the ordered pair. */
+/** Requests to block, unblock, unmatch or notify; key: the two ids in sorted order. */
 export const matchPairCommands: Topic<string, Command<PairCommand>> = commandTopic('match-pair-commands', {
   value: avro('matches/PairCommand'),
   ...BY_PAIR,

@@ -209,7 +209,7 @@ export interface NewestSwipe {
   ts: number
 }
 
-/** A request about two users. Body of topic match-pair-commands, key: the ordered pair of users. */
+/** A request about two users. Body of topic match-pair-commands, key: the ids of the two users in sorted order. */
 export interface PairCommand {
   action: PairAction
   /** the user who asks; notify: either user of the match */
@@ -252,7 +252,7 @@ export interface PairSide {
 
 export type PairDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE' | 'REWIND'
 
-/** A like, or an event that withdraws one. Topic pair-swipes, key: the ordered pair of users. */
+/** A like, or an event that withdraws one. Topic pair-swipes, key: the ids of the two users in sorted order. */
 export interface PairSwipe {
   swipe_id: string
   swiper_id: string

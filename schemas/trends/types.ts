@@ -161,7 +161,7 @@ export interface TrendRareVolume {
   /** start of the minute */
   minute: number
   woeids: number[]
-  /** of the region at the same position */
+  /** counts, each for the region at the same position in `woeids` */
   volumes: number[]
 }
 

@@ -136,8 +136,8 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
       const last = binding.batch_init()
       binding.batch_put(last, ...formatEntry(), undefined)
       binding.batch_write(copy, last, SYNC_WRITE)
-      // If the pointer file cannot be written, the old database stays in use and locked. Otherwise another process
-      // could open it and delete the copy.
+      // The pointer file is written before the copy is used. If this fails, the old database stays in use and locked.
+      // Without its lock, another process could open the old database and delete the copy.
       setGeneration(folder, next)
       follower.replace(copy)
       generation = next

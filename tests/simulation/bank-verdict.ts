@@ -121,7 +121,7 @@ function decisionFaults(
    */
   let judgedAt: readonly number[] = [0]
 
-  /** Repeats the releases of holds that ticks made before the next decision. */
+  /** Replays the hold releases that ticks made before the next decision. */
   function takeReleases(): void {
     for (;;) {
       const { key, value } = decisions[next] ?? {}

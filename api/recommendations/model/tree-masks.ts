@@ -41,7 +41,7 @@ export function treesOf(leaves: readonly (readonly number[])[], splits: readonly
   leaves.forEach((own, tree) => void values.set(own, tree * MASK_BITS))
   const common = new Int32Array(leaves.length)
   const masks = new Int32Array(leaves.length)
-  /** The columns in which a split separates the rows, and the first of these splits. */
+  /** The columns in which a split separates the rows, and the index of the first such split of each column. */
   const separating = new Int32Array(width)
   const firsts = new Int32Array(width)
 

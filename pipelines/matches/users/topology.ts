@@ -95,7 +95,7 @@ const LEAVING_PER_TICK = 500
 const LEAVE_EVERY_MS = 10_000
 
 /**
- * Commit interval. It is long enough for several swipes at one target, and several changes of a user's pages, to share
+ * Commit interval. It is long enough for several swipes on one target, and several changes of a user's pages, to share
  * a commit.
  */
 const COMMIT_INTERVAL_MS = 200

@@ -131,7 +131,9 @@ class Checker {
   #listName(node: Node): void {
     if (node.kind === 'string' && LIST_NAME.test(node.value)) return
     const expected = "the name of a list, such as 'trusted_banks'"
-    this.#report(node, 'wrong_arguments', `Expected ${expected}, of at most 50 letters, digits, "_", "." and "-".`, [expected])
+    this.#report(node, 'wrong_arguments', `Expected ${expected}. A name has at most 50 characters: letters, digits, "_", "." and "-".`, [
+      expected,
+    ])
   }
 
   #comparison(node: NodeOf<'comparison'>): void {

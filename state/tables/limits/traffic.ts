@@ -4,8 +4,8 @@ import type { Table } from '../table.ts'
 import { isoTime } from '../time.ts'
 
 /**
- * Retention in hours. Rows contain callers' addresses, so they are not kept longer than replays need. Replays look back
- * one hour.
+ * Retention in hours. Replays look back one hour; the second hour is a margin. Rows contain callers' addresses, so they
+ * are not kept any longer.
  */
 const TRAFFIC_HOURS = 2
 const HOUR_MS = 3_600_000

@@ -71,7 +71,7 @@ const STEP = 32
 const SCALE = 400
 
 /**
- * Returns the scores of a user: before the first swipe at the user, and after each of these swipes.
+ * Returns a user's score before the first swipe on the user, and after each swipe.
  * @param first the score before the first swipe, by default a new user's score
  */
 export function foldScores(swipes: readonly { readonly swiper_elo: number; readonly direction: string }[], first = FIRST_SCORE): number[] {

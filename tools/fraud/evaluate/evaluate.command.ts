@@ -31,7 +31,8 @@ export default command({
     'label-delay': duration('How long after a payment its label becomes known.', { default: '7d' }),
   },
   check({ train, test, 'test-from': testFrom, ...days }) {
-    if (train === test && testFrom === undefined) return '--test-from is missing: one file needs a day that divides it'
+    if (train === test && testFrom === undefined)
+      return '--test-from is missing: if --train and --test are the same file, it names the day on which the test payments begin'
     const wrong = Object.entries({ 'test-from': testFrom, ...days }).find(
       ([name, value]) => name !== 'label-delay' && value !== undefined && !isDay(String(value)),
     )

@@ -14,8 +14,8 @@ import { decidedWorld } from '../../kit/commands/decided-world.ts'
 import { START, testApp } from '../../kit/harness.ts'
 
 /**
- * Creates the API of back-tests. The answer of Redis to the first job is lost, and another process has already begun
- * this job.
+ * Creates the back-test API. When a job is stored for the first time, the reply from Redis is lost, although the job is
+ * stored and another process has already started it.
  */
 async function backtestApi() {
   const clock = { now: START }

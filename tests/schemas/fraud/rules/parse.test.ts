@@ -123,7 +123,7 @@ test.each([
   ["lower(txn.amount) = 'a'", 'line 1, column 7: Expected a string, found a number.'],
   [
     'inList(payer.user_id, payer.user_id)',
-    'line 1, column 8: Expected the name of a list, such as \'trusted_banks\', of at most 50 letters, digits, "_", "." and "-".',
+    'line 1, column 8: Expected the name of a list, such as \'trusted_banks\'. A name has at most 50 characters: letters, digits, "_", "." and "-".',
   ],
   [
     'ml_scores.payment_fraud > 0.5',
