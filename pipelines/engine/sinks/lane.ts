@@ -3,10 +3,11 @@ import type { Runtime } from '../../../runtime/runtime.ts'
 import { missingSchemas } from '../missing-schemas.ts'
 import { laneBuffer } from './lane-buffer.ts'
 import type { LaneTools } from './lane-tools.ts'
+import { lostRecords } from './lost-records.ts'
 import type { SinkMetrics } from './metrics.ts'
 import { OwnedElsewhereError } from './ownership.ts'
 import { isPassing } from './passing.ts'
-import { type BadRecord, firstOffset, type Taken } from './queue.ts'
+import type { BadRecord, Taken } from './queue.ts'
 import { retriedJob } from './retried-job.ts'
 import { type PartitionFacts, type RefuseRecords, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
 
@@ -94,6 +95,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   const { log } = runtime
   const missing = missingSchemas(() => clock)
   const buffer = laneBuffer(partition, fetcher, target.limits, () => deps.newQueue(missing.has))
+  const lost = lostRecords({ partition, target: target.name, metrics, log })
   const job = retriedJob({
     wake: fetcher.wake,
     runtime,
@@ -152,7 +154,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     goal = undefined
     caughtUp = false
     isOwnedElsewhere = false
-    if (next !== undefined) noteLost(next, facts.start)
+    if (next !== undefined) lost.note(next, facts.start)
     log.info({ ...partition, target: target.name, next, start: facts.start, end: facts.end }, 'sink_partition_opened')
     const from = Math.max(next ?? facts.start, facts.start)
     leaderEpoch = from === facts.committed?.offset ? facts.committed.leaderEpoch : undefined
@@ -168,16 +170,9 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     caughtUp = false
   }
 
-  function noteLost(from: number, to: number): void {
-    if (from >= to) return
-    metrics.lostRecords += to - from
-    log.warn({ ...partition, target: target.name, from, to }, 'sink_records_lost_to_retention')
-  }
-
   function push(data: PartitionData): void {
     if (state !== 'running') return
-    // Retention may delete records while the target is unavailable. The fetcher then skips them.
-    if (data.wasReset === true && buffer.end !== undefined) noteLost(buffer.end, firstOffset(data))
+    lost.noteSkipped(buffer.end, data)
     goal ??= data.highWatermark
     highWatermark = data.highWatermark
     stableEnd = data.lastStableOffset

@@ -152,11 +152,6 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
   }
 }
 
-/** Returns the offset of the first record; without records, the offset at which the next data begins. */
-export function firstOffset({ chunks, nextOffset }: PartitionData): number {
-  return chunks.find(({ count }) => count > 0)?.offsets[0] ?? nextOffset
-}
-
 function isBad(record: QueuedRecord | BadRecord): record is BadRecord {
   return 'code' in record
 }

@@ -4,9 +4,10 @@ import { missingSchemas } from '../../missing-schemas.ts'
 import { COMMIT_AGAIN_MS, type Lane, type LaneState, laneStateAfter } from '../lane.ts'
 import { laneBuffer } from '../lane-buffer.ts'
 import type { LaneTools } from '../lane-tools.ts'
+import { lostRecords } from '../lost-records.ts'
 import type { SinkMetrics } from '../metrics.ts'
 import { isPassing } from '../passing.ts'
-import { type BadRecord, firstOffset, type QueuedRecord } from '../queue.ts'
+import type { BadRecord, QueuedRecord } from '../queue.ts'
 import { retriedJob } from '../retried-job.ts'
 import { type PartitionFacts, TargetUnavailableError } from '../target.ts'
 import type { Attempt, Courier } from './courier.ts'
@@ -53,6 +54,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   const { courier, slots, isRetry, fetcher, metrics, runtime } = deps
   const missing = missingSchemas(() => clock)
   const buffer = laneBuffer(partition, fetcher, LIMITS, () => deps.newQueue(missing.has))
+  const lost = lostRecords({ partition, target: courier.name, metrics, log: runtime.log })
   const job = retriedJob({
     wake: fetcher.wake,
     runtime,
@@ -108,7 +110,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
       runtime.log.warn({ ...partition, target: courier.name, committed: known.offset, end }, 'sink_topic_was_recreated')
     }
     const next = isOfThisLog ? known.offset : start
-    noteLost(next, start)
+    lost.note(next, start)
     const done = isOfThisLog ? [...doneOffsets(known.offset, known.metadata)] : []
     // If the log has lost its end, new records get the same offsets as lost ones. Done offsets at or after the end of
     // the log are therefore dropped.
@@ -120,16 +122,9 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     fetcher.assign(partition, window.next, 'earliest', leaderEpoch)
   }
 
-  function noteLost(from: number, to: number): void {
-    if (from >= to) return
-    metrics.lostRecords += to - from
-    runtime.log.warn({ ...partition, target: courier.name, from, to }, 'sink_records_lost_to_retention')
-  }
-
   function push(data: PartitionData): void {
     if (state !== 'running') return
-    // Retention may delete records while the target is unavailable. The fetcher then skips them.
-    if (data.wasReset === true && buffer.end !== undefined) noteLost(buffer.end, firstOffset(data))
+    lost.noteSkipped(buffer.end, data)
     highWatermark = data.highWatermark
     leaderEpoch = data.leaderEpoch
     buffer.push(data, clock)

@@ -1,0 +1,46 @@
+import type { PartitionData, TopicPartition } from '../../../kafka/transport.ts'
+import type { Log } from '../../../runtime/runtime.ts'
+import type { SinkMetrics } from './metrics.ts'
+
+export interface LostRecordsDeps {
+  readonly partition: TopicPartition
+  /** Name of the sink's target. */
+  readonly target: string
+  readonly metrics: SinkMetrics
+  readonly log: Log
+}
+
+/** Counts the records of a partition that retention deleted before the sink read them. */
+export interface LostRecords {
+  /**
+   * Compares the next offset that the sink wants with the start of the log.
+   * @param from the next offset
+   * @param start the first offset that the log still has
+   */
+  note(from: number, start: number): void
+  /**
+   * Compares fetched data with the offset at which it should begin. Retention may delete records while the target is
+   * unavailable. The fetcher then skips them.
+   */
+  noteSkipped(expected: number | undefined, data: PartitionData): void
+}
+
+export function lostRecords({ partition, target, metrics, log }: LostRecordsDeps): LostRecords {
+  function note(from: number, start: number): void {
+    if (from >= start) return
+    metrics.lostRecords += start - from
+    log.warn({ ...partition, target, from, to: start }, 'sink_records_lost_to_retention')
+  }
+
+  return {
+    note,
+    noteSkipped(expected, data) {
+      if (data.wasReset === true && expected !== undefined) note(expected, firstOffset(data))
+    },
+  }
+}
+
+/** Returns the offset of the first record; without records, the offset at which the next data begins. */
+function firstOffset({ chunks, nextOffset }: PartitionData): number {
+  return chunks.find(({ count }) => count > 0)?.offsets[0] ?? nextOffset
+}
