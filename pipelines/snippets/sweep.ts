@@ -4,7 +4,8 @@ import { connectBlobs } from '../../state/blobs/connect.ts'
 import { type SweepOptions, sweepBlobs } from '../../state/blobs/sweep.ts'
 import { erasureTimes } from '../../state/erasure.ts'
 import { connectSinkRedis } from '../../state/views/connect.ts'
-import { forgetUnreferenced, referencedBlobs, unreferencedBlobs } from '../../state/views/snippets/snippet-blobs.ts'
+import { referencedIn } from '../../state/views/references.ts'
+import { blobReferences, forgetUnreferenced, unreferencedBlobs } from '../../state/views/snippets/snippet-blobs.ts'
 import { periodicJob, type Runner } from '../engine/index.ts'
 import { inFirstSlot } from '../first-slot.ts'
 import type { SinkContext } from '../sinks.ts'
@@ -43,7 +44,7 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
     if (partitions === undefined) throw new Error(`there is no topic ${snippetBlobs.name}`)
     const before = runtime.now() - times.untouchedMs
     const madeBefore = before + times.referencedWithinMs
-    const referenced = (hashes: readonly string[]) => referencedBlobs(reader, { partitions, hashes, madeBefore })
+    const referenced = (hashes: readonly string[]) => referencedIn(blobReferences, reader, { partitions, hashes, madeBefore })
     for (let partition = 0; partition < partitions && !signal.aborted; partition++) {
       await removeUnreferenced({ blobs, referenced, before }, partition)
     }

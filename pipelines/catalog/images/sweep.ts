@@ -2,8 +2,9 @@ import { catalogImages } from '../../../schemas/catalog/documents/topics.ts'
 import { IMAGE_FORMS } from '../../../schemas/catalog/products/image-forms.ts'
 import { connectImages, type ImageStore } from '../../../state/blobs/images.ts'
 import { sweepBlobs } from '../../../state/blobs/sweep.ts'
-import { referencedImages } from '../../../state/views/catalog/catalog-images.ts'
+import { imageReferences } from '../../../state/views/catalog/catalog-images.ts'
 import { connectSinkRedis } from '../../../state/views/connect.ts'
+import { referencedIn } from '../../../state/views/references.ts'
 import { periodicJob, type Runner } from '../../engine/index.ts'
 import { inFirstSlot } from '../../first-slot.ts'
 import type { SinkContext } from '../../sinks.ts'
@@ -37,7 +38,7 @@ export function imageSweep({ config, transport, runtime }: SinkContext): Runner 
       async referenced(hashes) {
         const partitions = (await transport.partitionCounts([catalogImages.name])).get(catalogImages.name)
         if (partitions === undefined) throw new Error(`there is no topic ${catalogImages.name}`)
-        return await referencedImages(reader, { partitions, hashes, writtenBefore: runtime.now() - MAX_LAG_MS })
+        return await referencedIn(imageReferences, reader, { partitions, hashes, madeBefore: runtime.now() - MAX_LAG_MS })
       },
       before: runtime.now() - UNTOUCHED_MS,
       signal,

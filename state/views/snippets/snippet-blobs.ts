@@ -1,7 +1,7 @@
 import { snippetBlobs } from '../../../schemas/snippets/topics.ts'
 import type { BlobReferences } from '../../../schemas/snippets/types.ts'
-import { completeAtField, positionsKey } from '../apply.ts'
-import { caughtUpKey, type View, type ViewContext, type ViewOperation, viewTag } from '../view.ts'
+import type { ReferenceView } from '../references.ts'
+import { type View, type ViewContext, type ViewOperation, viewTag } from '../view.ts'
 
 /**
  * Reference counts of blobs. Fed by `snippet-blobs` and partitioned like it.
@@ -57,38 +57,12 @@ export async function forgetUnreferenced(reader: UnreferencedReader, partition: 
   await reader.zrem(unreferencedKey(partition), hash)
 }
 
-/** The Redis commands that this lookup needs. */
-interface ReferenceReader {
-  exists(key: string): Promise<number>
-  hget(key: string, field: string): Promise<string | null>
-}
-
-export interface ReferenceQuery {
-  /** Number of the topic's partitions. */
-  readonly partitions: number
-  readonly hashes: readonly string[]
-  /** Epoch ms. The view must contain all references that were made before this time. */
-  readonly madeBefore: number
-}
-
-/**
- * Returns those of the given hashes that a snippet in any partition references.
- * @throws Error when a partition may still lack a reference, because the view has not caught up or lags behind
- */
-export async function referencedBlobs(reader: ReferenceReader, { partitions, hashes, madeBefore }: ReferenceQuery): Promise<Set<string>> {
-  const referenced = new Set<string>()
-  for (let partition = 0; partition < partitions; partition++) {
-    // The caught-up flag, which is checked below, stays set while the sink lags behind, so the time is checked too. The
-    // time is read before the keys, so the keys are at least as recent.
-    const completeAt = await reader.hget(positionsKey(SNIPPET_BLOBS_VIEW, partition), completeAtField(snippetBlobs.name))
-    if (Number(completeAt) < madeBefore) throw new Error(`the references of partition ${partition} are not up to date`)
-    const found = await Promise.all(hashes.map((hash) => reader.exists(blobKey(partition, hash))))
-    // The flag is read after the keys: if keys are missing because Redis was emptied, the flag is missing too.
-    if ((await reader.exists(caughtUpKey(SNIPPET_BLOBS_VIEW, partition))) === 0)
-      throw new Error(`the references of partition ${partition} have not caught up yet`)
-    for (const [index, count] of found.entries()) if (count > 0) referenced.add(hashes[index])
-  }
-  return referenced
+/** The references to blobs, which the sweep of blobs looks up. */
+export const blobReferences: ReferenceView = {
+  view: SNIPPET_BLOBS_VIEW,
+  topic: snippetBlobs.name,
+  what: 'references',
+  keyOf: blobKey,
 }
 
 function unreferencedKey(partition: number): string {

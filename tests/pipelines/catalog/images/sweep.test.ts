@@ -6,7 +6,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { sweepImages } from '../../../../pipelines/catalog/images/sweep.ts'
 import { IMAGE_FORMS } from '../../../../schemas/catalog/products/image-forms.ts'
 import { connectImages } from '../../../../state/blobs/images.ts'
-import { referencedImages } from '../../../../state/views/catalog/catalog-images.ts'
+import { imageReferences } from '../../../../state/views/catalog/catalog-images.ts'
+import { referencedIn } from '../../../../state/views/references.ts'
 
 const HOUR = 3_600_000
 
@@ -53,7 +54,7 @@ test('no image is removed while it is unknown which images products use', async 
   const { keep, sweep, formsOf } = await opened()
   const hash = await keep('perhaps wanted')
   const reader = { exists: async () => 0, hget: async () => String(HOUR) }
-  const referenced = (hashes: readonly string[]) => referencedImages(reader, { partitions: 2, hashes, writtenBefore: HOUR })
+  const referenced = (hashes: readonly string[]) => referencedIn(imageReferences, reader, { partitions: 2, hashes, madeBefore: HOUR })
   await expect(sweep(referenced, Date.now() + HOUR)).rejects.toThrow('have not caught up')
   expect(await formsOf(hash)).toBe(IMAGE_FORMS.length)
 })
@@ -64,7 +65,7 @@ test.each([null, String(HOUR - 1)])(
     const { keep, sweep, formsOf } = await opened()
     const hash = await keep('referenced by a record that the view does not contain yet')
     const reader = { exists: async (key: string) => Number(key.endsWith(':caught-up')), hget: async () => completeAt }
-    const referenced = (hashes: readonly string[]) => referencedImages(reader, { partitions: 2, hashes, writtenBefore: HOUR })
+    const referenced = (hashes: readonly string[]) => referencedIn(imageReferences, reader, { partitions: 2, hashes, madeBefore: HOUR })
     await expect(sweep(referenced, Date.now() + HOUR)).rejects.toThrow('not up to date')
     expect(await formsOf(hash)).toBe(IMAGE_FORMS.length)
   },
@@ -73,7 +74,7 @@ test.each([null, String(HOUR - 1)])(
 test('an image counts as referenced if a product in any partition has it', async () => {
   const keys = new Set(['{catalog-images:0}:caught-up', '{catalog-images:1}:caught-up', '{catalog-images:1}:image:b'])
   const reader = { exists: async (key: string) => Number(keys.has(key)), hget: async () => String(HOUR) }
-  expect(await referencedImages(reader, { partitions: 2, hashes: ['a', 'b'], writtenBefore: HOUR })).toEqual(new Set(['b']))
+  expect(await referencedIn(imageReferences, reader, { partitions: 2, hashes: ['a', 'b'], madeBefore: HOUR })).toEqual(new Set(['b']))
 })
 
 test('if a sweep ends before all smaller forms of an image are removed, the next sweep removes the rest', async () => {

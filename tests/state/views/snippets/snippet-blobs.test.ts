@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { positionsKey } from '../../../../state/views/apply.ts'
-import { referencedBlobs } from '../../../../state/views/snippets/snippet-blobs.ts'
+import { referencedIn } from '../../../../state/views/references.ts'
+import { blobReferences } from '../../../../state/views/snippets/snippet-blobs.ts'
 import { caughtUpKey } from '../../../../state/views/view.ts'
 
 const VIEW = 'snippet-blobs'
@@ -21,17 +22,17 @@ function redisCompleteAt(...times: readonly number[]) {
 const query = { partitions: 2, hashes: [HASH, 'b'.repeat(64)], madeBefore: MADE_BEFORE }
 
 test('the blobs that any partition references are found', async () => {
-  expect(await referencedBlobs(redisCompleteAt(MADE_BEFORE, MADE_BEFORE + 1), query)).toEqual(new Set([HASH]))
+  expect(await referencedIn(blobReferences, redisCompleteAt(MADE_BEFORE, MADE_BEFORE + 1), query)).toEqual(new Set([HASH]))
 })
 
 test('the search fails if a partition has caught up before but lags behind now, because it may lack a reference', async () => {
   const lagging = redisCompleteAt(MADE_BEFORE, MADE_BEFORE - 1)
-  await expect(referencedBlobs(lagging, query)).rejects.toThrow('the references of partition 1 are not up to date')
+  await expect(referencedIn(blobReferences, lagging, query)).rejects.toThrow('the references of partition 1 are not up to date')
 })
 
 test('the search fails if a partition has not caught up', async () => {
   const redis = redisCompleteAt(MADE_BEFORE, MADE_BEFORE)
   redis.keys.delete(caughtUpKey(VIEW, 0))
-  await expect(referencedBlobs(redis, query)).rejects.toThrow('the references of partition 0 have not caught up yet')
-  await expect(referencedBlobs(redisCompleteAt(), query)).rejects.toThrow('partition 0')
+  await expect(referencedIn(blobReferences, redis, query)).rejects.toThrow('the references of partition 0 have not caught up yet')
+  await expect(referencedIn(blobReferences, redisCompleteAt(), query)).rejects.toThrow('partition 0')
 })
