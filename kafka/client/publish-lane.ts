@@ -322,11 +322,8 @@ export class PublishLane implements PublishAppender {
     // until the dropped batches are repeated.
     if (sent.length > 0) this.#renumber([])
     this.#isRepeating = false
-    const failure = (rest: string, fatal: boolean) => new TransportError(error.code, `${error.message}; ${rest}`, { fatal, cause: error })
-    const uncertain = failure('the record may have been written', false)
-    const certain = failure('the record was not sent', error.fatal)
-    for (const batch of sent) batch.settle(uncertain)
-    for (const batch of unsent) batch.settle(certain)
+    for (const batch of sent) batch.settle(uncertain(error))
+    for (const batch of unsent) batch.settle(explained(error, 'the record was not sent', error.fatal))
   }
 }
 
@@ -336,7 +333,17 @@ export class PublishLane implements PublishAppender {
  */
 function refusal(error: TransportError, sends: number): TransportError {
   if (DIVISIBLE.has(error.code) || (sends === 1 && error.code !== UNEXPLAINED)) return error
-  return new TransportError(error.code, `${error.message}; the record may have been written`, { fatal: false, cause: error })
+  return uncertain(error)
+}
+
+/** Returns the error of a record that may be in the log. */
+function uncertain(error: TransportError): TransportError {
+  return explained(error, 'the record may have been written', false)
+}
+
+/** Adds to an error whether its record was written. */
+function explained(error: TransportError, fate: string, fatal: boolean): TransportError {
+  return new TransportError(error.code, `${error.message}; ${fate}`, { fatal, cause: error })
 }
 
 function isToRepeat({ isInFlight, outcome }: StampedBatch): boolean {

@@ -53,7 +53,7 @@ function whenAlive(snippet: Snippet | undefined, now: number, decide: (alive: Sn
 
 /**
  * Marks a snippet as gone. Removes its author, title and excerpt, the hash of its content, and the ids of other
- * versions, because this data must not be kept when nobody can read the snippet any more.
+ * versions, because this data must not be kept once nobody can read the snippet.
  */
 export function gone(snippet: Snippet, how: { readonly is_deleted?: true; readonly is_expired?: true }, now: number): Snippet {
   const erased = { user_id: null, username: null, title: null, content_hash: '', predecessor: null, root: null, excerpt: '' }
