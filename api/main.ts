@@ -1,23 +1,15 @@
 import { bufferedOutput, STDOUT } from '../runtime/log-output.ts'
+import { stopSignals } from '../runtime/stop-signals.ts'
 import { readApiConfig } from './config.ts'
 import { createLogger } from './kit/logging.ts'
 import { startApi } from './start.ts'
 
 async function main(): Promise<void> {
+  const signals = stopSignals()
   const config = readApiConfig()
   const log = createLogger(config.logLevel, bufferedOutput(STDOUT))
   const api = await startApi(config, log)
-  let isStopping = false
-
-  /** Stops the API. A second signal exits immediately, without draining. */
-  function onSignal(): void {
-    if (isStopping) process.exit(1)
-    isStopping = true
-    void api.stop().then(() => process.exit(0))
-  }
-
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
+  signals.stopWith(() => void api.stop().then(() => process.exit(0)))
 }
 
 try {

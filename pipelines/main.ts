@@ -3,6 +3,7 @@ import { kafkaTransport } from '../kafka/client/index.ts'
 import { registryClient } from '../kafka/registry.ts'
 import { directOutput, STDOUT } from '../runtime/log-output.ts'
 import { lowerPriority } from '../runtime/lower-priority.ts'
+import { type StopSignals, stopSignals } from '../runtime/stop-signals.ts'
 import { systemRuntime } from '../runtime/system.ts'
 import { erasureTimes } from '../state/erasure.ts'
 import { withReplaceableState } from '../state/stores/replaceable-state.ts'
@@ -29,6 +30,7 @@ import { pipelineServices } from './services.ts'
 import { sinkGroupIds } from './sink-groups.ts'
 
 async function main(): Promise<void> {
+  const signals = stopSignals()
   const config = readPipelinesConfig()
   lowerPriority(config.nice)
   const log = pino(
@@ -41,16 +43,17 @@ async function main(): Promise<void> {
   await withReplaceableState(
     { folder: config.stateFolder, memoryBudgetBytes: config.stateMemoryBytes, apartOf },
     (reason) => log.error({ err: reason, folder: config.stateFolder }, 'state_deleted'),
-    (backend) => runServices(config, { backend, apartOf }, log),
+    (backend) => runServices(config, { backend, apartOf, signals }, log),
   )
 }
 
-interface OpenState {
+interface Opened {
   readonly backend: StateBackend
   readonly apartOf: ReturnType<typeof erasableState>
+  readonly signals: StopSignals
 }
 
-async function runServices(config: PipelinesConfig, { backend, apartOf }: OpenState, log: Logger): Promise<void> {
+async function runServices(config: PipelinesConfig, { backend, apartOf, signals }: Opened, log: Logger): Promise<void> {
   const services = config.services.map(({ service, settings }) => ({ service, resources: service.prepare?.(settings, config) }))
   const runtime = systemRuntime(log)
   const transport = kafkaTransport(
@@ -102,7 +105,7 @@ async function runServices(config: PipelinesConfig, { backend, apartOf }: OpenSt
   // An open transport would keep the process alive after a failed start, so that nothing would restart it.
   try {
     const host = await startHost(config.health, { backend, runtime, runners })
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void host.stop())
+    signals.stopWith(() => void host.stop())
     await host.done
   } finally {
     await transport.close()

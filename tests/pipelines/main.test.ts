@@ -1,7 +1,12 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { startWorkerProcess } from '../api/worker-process.ts'
 import { guardedFolder } from '../stack/folder.ts'
+
+const MAIN = fileURLToPath(new URL('../../pipelines/main.ts', import.meta.url))
 
 const folder = guardedFolder()
 
@@ -10,6 +15,18 @@ const UNSUPPORTED_VERSION = 35
 /** Size of the length that precedes each request and each response. */
 const LENGTH_BYTES = 4
 const CORRELATION_ID_AT = 8
+
+/** Starts a server that accepts connections and never answers. */
+async function silentBroker(): Promise<{ readonly address: string; readonly connected: Promise<unknown> }> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    onTestFinished(() => void socket.destroy())
+  })
+  const connected = once(server, 'connection')
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, connected }
+}
 
 /**
  * Starts a server that answers every request like a broker that is too old for it, and keeps its connections open.
@@ -39,4 +56,15 @@ test('a worker that cannot start ends and gives the reason, although a connectio
   await expect(startWorkerProcess(folder.path, env)).rejects.toThrow(
     /the worker ended with 1: the worker stopped: 127\.0\.0\.1:\d+ is not a broker that this transport supports/,
   )
+})
+
+test('a worker that waits for Kafka during its start handles SIGTERM, even as the first process of a container', async () => {
+  const { address, connected } = await silentBroker()
+  const env = { PATH: process.env.PATH, MILLRACE_HOME: folder.path, KAFKA_BROKERS: address, PIPELINES: 'limits' }
+  const child = spawn(process.execPath, [MAIN], { cwd: folder.path, env, stdio: 'ignore' })
+  const ended = once(child, 'close')
+  await connected
+  child.kill('SIGTERM')
+  // Without a listener, the signal itself would end the process, so there would be no exit code.
+  expect(await ended).toEqual([143, null])
 })

@@ -4,6 +4,7 @@ import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import type { Transport } from '../../../kafka/transport.ts'
 import { directOutput, STDOUT } from '../../../runtime/log-output.ts'
 import type { Log, Runtime } from '../../../runtime/runtime.ts'
+import { stopSignals } from '../../../runtime/stop-signals.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import type { StateQueries } from '../queries/queries.ts'
 import type { Topology } from '../topology/topology.ts'
@@ -34,7 +35,10 @@ export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'to
   readonly kafka?: Omit<Partial<KafkaOptions>, 'brokers'>
   /** The log of the worker. @default JSON lines of level info and above on stdout */
   readonly log?: Log
-  /** Makes SIGTERM and SIGINT stop the worker gracefully. After that, the process can exit. */
+  /**
+   * Makes SIGTERM and SIGINT stop the worker gracefully. After that, the process can exit. Before the worker has joined
+   * its group, a signal ends the process immediately, and so does a second signal.
+   */
   readonly stopOnSignals?: boolean
 }
 
@@ -58,7 +62,6 @@ export interface RunningWorker {
 }
 
 const DEFAULT_HEALTH_HOST = '127.0.0.1'
-const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
 /** A worker that has joined its group. */
 interface Started {
@@ -86,6 +89,7 @@ export async function run(topology: Topology, options: RunOptions): Promise<Runn
   const runtime = systemRuntime(options.log ?? (await standardLog()))
   const folder = options.stateFolder
   const started = Promise.withResolvers<Started>()
+  const signals = options.stopOnSignals === true ? stopSignals() : undefined
   const done = withReplaceableState(
     { folder, memoryBudgetBytes: options.memoryBudgetBytes },
     (reason) => runtime.log.error({ err: reason, folder }, 'state_deleted'),
@@ -100,7 +104,7 @@ export async function run(topology: Topology, options: RunOptions): Promise<Runn
       }
     },
   )
-  done.catch(started.reject)
+  done.catch(started.reject).finally(() => signals?.remove())
   const { worker, healthPort, stop: stopWorker } = await started.promise
 
   async function stop(): Promise<void> {
@@ -108,7 +112,7 @@ export async function run(topology: Topology, options: RunOptions): Promise<Runn
     await done.catch(() => {}) // `done` reports the failure.
   }
 
-  if (options.stopOnSignals === true) stopOn(STOP_SIGNALS, stop, done)
+  signals?.stopWith(() => void stop())
   return {
     done,
     stop,
@@ -182,13 +186,4 @@ async function start(
   )
   await host.started
   return { worker: hosted[0], healthPort: host.healthPort, done: host.done, stop: host.stop }
-}
-
-function stopOn(signals: readonly NodeJS.Signals[], stop: () => Promise<void>, done: Promise<void>): void {
-  const listener = () => void stop()
-  for (const signal of signals) process.once(signal, listener)
-  const remove = () => {
-    for (const signal of signals) process.off(signal, listener)
-  }
-  done.then(remove, remove)
 }
