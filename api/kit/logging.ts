@@ -1,4 +1,4 @@
-import { type DestinationStream, type LevelWithSilent, pino } from 'pino'
+import { type DestinationStream, type LevelWithSilent, pino, stdSerializers } from 'pino'
 
 /** A structured log. Each line is an event name in snake_case and its fields. */
 export interface Logger {
@@ -12,6 +12,8 @@ export interface Logger {
 /** Names of fields whose values are redacted. */
 const SECRET_FIELDS = new Set(['authorization', 'token', 'password', 'secret', 'cookie', 'api_key'])
 const CENSORED = '[redacted]'
+/** The user and the password of a URL. Error messages of clients may contain the URL of their server. */
+const URL_CREDENTIALS = /(?<=:\/\/)[^\s/@]*:[^\s/@]*(?=@)/g
 /** Maximum depth at which fields are searched for secrets. No log line of the API nests deeper. */
 const MAX_DEPTH = 4
 
@@ -23,6 +25,7 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
     base: null,
     timestamp: timeField(),
     formatters: { level: (label: string) => ({ level: label }), log: withoutSecrets },
+    serializers: { err: (error: Error) => withoutSecrets({ ...stdSerializers.err(error) }) },
   }
   return destination === undefined ? pino(options) : pino(options, destination)
 }
@@ -115,6 +118,7 @@ function withoutSecrets(fields: Record<string, unknown>, depth = 1): Record<stri
 }
 
 function nested(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return value.includes('://') ? value.replaceAll(URL_CREDENTIALS, CENSORED) : value
   const isPlain = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Error)
   return isPlain && depth < MAX_DEPTH ? withoutSecrets(value as Record<string, unknown>, depth + 1) : value
 }

@@ -40,3 +40,13 @@ test("secrets are redacted, and the caller's object is not changed", () => {
   expect(lines[0]).toMatchObject({ token: '[redacted]', user: { name: 'a', deeper: {} }, list: [1] })
   expect(fields.user.password).toBe('t0p')
 })
+
+test('the credentials of a URL are redacted in messages, stacks and errors', () => {
+  const { lines, log } = captured()
+  const error = new Error('cannot reach redis://user:t0p@10.0.0.1:6379/0', { cause: new Error('http://:t0p@b refuses') })
+  log.error({ message: error.message, stack: error.stack, url: 'https://a.example/p:q@r' }, 'request_failed')
+  log.error({ err: error }, 'thread_ended')
+  expect(JSON.stringify(lines)).not.toContain('t0p')
+  expect(lines[0]).toMatchObject({ message: 'cannot reach redis://[redacted]@10.0.0.1:6379/0', url: 'https://a.example/p:q@r' })
+  expect(lines[1]).toMatchObject({ err: { type: 'Error', message: expect.stringContaining('redis://[redacted]@10.0.0.1') } })
+})
