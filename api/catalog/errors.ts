@@ -24,7 +24,7 @@ export const catalogErrors = defineErrors({
   variant_not_found: {
     status: 404,
     when: 'no such variant exists, or it is not for sale',
-    message: 'There is no such variant.',
+    message: 'The variant does not exist or is not for sale.',
   },
   reservation_not_found: {
     status: 404,

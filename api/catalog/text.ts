@@ -4,7 +4,7 @@ import { CONTROL } from '../kit/control-characters.ts'
 
 const LINE_BREAK = /[\t\n\r]/
 
-/** Returns whether a string has no control characters, including tabs and line breaks. */
+/** Returns whether a string contains no control characters, no tabs and no line breaks. */
 export function isLine(value: string): boolean {
   return !CONTROL.test(value) && !LINE_BREAK.test(value)
 }

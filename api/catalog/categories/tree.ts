@@ -50,7 +50,10 @@ export function categoryTree(categories: Iterable<Category>): CategoryTree {
     children.set(parent.category_id, siblings)
   }
 
-  /** Returns the path from the root. If an ancestor is on a cycle, the path begins with that ancestor. */
+  /**
+   * Returns the path from the root to the category. If the category or an ancestor is on a cycle, the path begins with
+   * the nearest category on the cycle.
+   */
   function pathTo(category: Category): readonly Category[] {
     if (isOnCycle(category)) return [category]
     const path = [category]

@@ -13,8 +13,8 @@ export interface CheckedImage {
 }
 
 /**
- * Maximum number of pixels. The largest photos from phones have about this many pixels. Rotating such a photo takes up
- * to 200 MB of memory.
+ * Maximum number of pixels. It allows the largest photos of most phones. Rotating an image of this size takes up to
+ * 200 MB of memory.
  */
 const MOST_PIXELS = 50_000_000
 /**

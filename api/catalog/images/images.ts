@@ -22,7 +22,8 @@ export interface Images {
   /** Checks and stores an image. Throws ApiError `invalid_image`, `unavailable`. */
   keep(bytes: Buffer): Promise<StoredImage>
   /**
-   * Returns an image as a WebP file of the given width. Makes and stores the file if it does not exist yet.
+   * Returns an image as a WebP file of the given width, or of the original's width if the original is narrower. Makes
+   * and stores the file if it does not exist yet.
    * @returns undefined if there is no such image. Throws ApiError `unavailable`.
    */
   smaller(hash: string, width: ImageWidth): Promise<Buffer | undefined>

@@ -11,7 +11,7 @@ export const imageRoute = defineRoute({
   path: '/api/v1/images/{content_hash}/{file}',
   operationId: 'productImage',
   summary: 'Get an image of a product',
-  description: `Returns a WebP file with a width of ${IMAGE_WIDTHS.join(', ')} pixels, or with the width of the original if it is narrower. The content at an address never changes.`,
+  description: `Returns a WebP file in one of these widths: ${IMAGE_WIDTHS.join(', ')} pixels. If the original is narrower, the file is as wide as the original. The content at an address never changes.`,
   auth: { kind: 'open' },
   params: z.object({
     content_hash: z

@@ -13,7 +13,7 @@ export const changeStockRoute = defineRoute({
   operationId: 'changeStock',
   summary: 'Receive, reserve, sell or release stock',
   description:
-    'RESERVE creates a reservation. DEDUCT sells all or some of its units, and RELEASE makes them available again. A reservation expires if it is not ended in time. RECEIVE adds stock, and ADJUST corrects it. Stock is never below 0.',
+    'RESERVE creates a reservation. DEDUCT sells reserved units, and RELEASE makes reserved units available again. A reservation expires if it is not ended in time. RECEIVE adds stock, and ADJUST corrects it. Stock is never below 0.',
   auth: INTERNAL,
   isDirect: true,
   idempotent: true,
@@ -37,7 +37,8 @@ export const readStockRoute = defineRoute({
   path: '/api/v1/inventory/{variant_id}',
   operationId: 'readStock',
   summary: 'Read the stock of a variant',
-  description: 'The result includes every change that was acknowledged before the call.',
+  description:
+    'The result includes every change that `changeStock` acknowledged before the call. Checkouts and releases of reservations appear within a second.',
   auth: INTERNAL,
   params,
   answers: { 200: { description: 'The stock by warehouse.', schema: StockSchema } },

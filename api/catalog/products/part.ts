@@ -247,8 +247,8 @@ function productOf(text: string): number {
 }
 
 /**
- * Returns a variant with its product. Throws ApiError `variant_not_found` for a string that cannot be the id of a
- * variant.
+ * Returns the ids of a variant and of its product. Throws ApiError `variant_not_found` for a string that cannot be the
+ * id of a variant.
  */
 function variantOf(text: string): { readonly variant_id: number; readonly productId: number } {
   const variant_id = parseVariantId(text)

@@ -51,7 +51,7 @@ export const listProductsRoute = defineRoute({
   path: '/api/v1/seller/products',
   operationId: 'listOwnProducts',
   summary: 'List the products of a seller, newest first',
-  description: 'Returns all products that are not deleted. Only the newest 10,000 can be listed.',
+  description: 'Returns a page of the products that are not deleted. Only the newest 10,000 products can be listed.',
   auth: SELLER,
   query: z.object({ seller_id: sellerParameter, page: pageParameter(MOST_LISTED), limit: pageLimitParameter('products') }),
   answers: { 200: { description: 'A page of products.', schema: ListSchema } },

@@ -23,7 +23,7 @@ export const CartBody = z
       )
       .min(1)
       .max(MAX_ITEMS)
-      .openapi({ description: 'Items of the same variant and warehouse are added up.' }),
+      .openapi({ description: 'The quantities of items with the same variant and warehouse are added up.' }),
   })
   .openapi('NewReservation')
 

@@ -70,8 +70,8 @@ const ENOUGH = 10
  */
 const MANY = 20_000
 /**
- * How long a word counts as correct after a check. A word hardly becomes doubtful in this time: either it would have to
- * disappear from all products, or a similar word would have to occur in a hundred times as many products.
+ * How long a word counts as correct after a check. A word is unlikely to become doubtful in this time: either it would
+ * have to disappear from all products, or a similar word would have to occur in a hundred times as many products.
  */
 const WORDS_KEPT_MS = 10 * 60_000
 /**
@@ -106,6 +106,7 @@ interface Answer {
 /**
  * Returns a search that only counts the products that it finds. By default the search ignores filters, because a narrow
  * filter is no reason to look for other words.
+ * @param most number at which counting stops
  */
 function countSearch(plan: TextPlan | undefined, filters: readonly Query[] = [], most = ENOUGH): Query {
   return { size: 0, track_total_hits: most, query: selecting(plan && textQuery(plan), filters, false) }
@@ -115,14 +116,14 @@ function countOf({ hits }: Answer): number {
   return hits.total.value
 }
 
-/** Searches products. Throws ApiError `invalid_request` for a wrong cursor, `unavailable` and `not_ready`. */
+/** Searches products. Throws ApiError `unavailable`, `not_ready`, and `invalid_request` for a wrong cursor. */
 export function searcher({ index, percentile, synonyms, now, many = MANY }: SearcherDeps): Searcher {
   const noCounts = () => recent<number>({ keptMs: COUNTS_KEPT_MS, most: MOST_KEPT, now })
   /** Words that were recently found to be correct. */
   const rightWords = recent<true>({ keptMs: WORDS_KEPT_MS, most: MOST_KEPT, now })
   /**
-   * Number of products with the exact words of a query, at most `many`. Only queries that find enough products have an
-   * entry. The numbers depend on the synonyms, so they are forgotten when a synonym changes.
+   * Results of `exactCount`, keyed by query. Only queries that find enough products have an entry. The numbers depend
+   * on the synonyms, so they are forgotten when a synonym changes.
    */
   let exactCounts = noCounts()
   let countedWith: Synonyms | undefined

@@ -9,8 +9,8 @@ export interface SellerNamesDeps {
 }
 
 /**
- * Returns a function that looks up the names of sellers. For a name that cannot be read now, the function returns a
- * name made from the seller's id.
+ * Returns a function that looks up the names of sellers. If a seller has no name, or the name cannot be read now, the
+ * function returns a name made from the seller's id.
  */
 export function sellerNames({ sharedViews, facts }: SellerNamesDeps) {
   return async function namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {

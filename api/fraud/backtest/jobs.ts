@@ -49,8 +49,8 @@ export interface BacktestJobsDeps {
  */
 const MAX_RUNNING = 2
 /**
- * Interval between renewals of a job's lease. A lease outlasts several intervals, so a single failed renewal does no
- * harm.
+ * Interval between renewals of a job's lease, and between repeated attempts to reach Redis. A lease outlasts several
+ * intervals, so a single failed renewal does no harm.
  */
 const RENEW_EVERY_MS = 2_000
 /**

@@ -34,8 +34,8 @@ const HAS_CASE: Background = { transaction: null, archived: null }
 
 /**
  * Records a verdict about any transaction of the last 90 days. If the transaction has no case, the command contains the
- * data for a new case, because the topology knows only reviewed transactions. Throws ApiError: `transaction_not_found`,
- * `not_ready`, `unavailable`.
+ * data for a new case, because the topology knows only transactions with the decision REVIEW. Throws ApiError:
+ * `transaction_not_found`, `not_ready`, `unavailable`.
  */
 export async function recordVerdict(deps: CasesDeps, id: string, command: FraudCaseCommand, run: Run): Promise<CaseAnswer> {
   const background = await backgroundOf(deps, id)

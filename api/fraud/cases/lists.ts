@@ -20,7 +20,7 @@ export interface CaseQuery {
 export interface CasePage {
   readonly cases: readonly FraudCase[]
   readonly total: number
-  /** Whether the list contains all cases that match the query. */
+  /** False if cases are missing because they could not be read from ClickHouse. */
   readonly complete: boolean
 }
 

@@ -86,7 +86,7 @@ export const CaseSchema = z
     notes: z.string(),
     created_at: time,
     updated_at: time,
-    resolved_at: time.nullable().openapi({ description: 'Time of the verdict that closed the case; null while the case is not closed.' }),
+    resolved_at: time.nullable().openapi({ description: 'Time of the newest verdict; null while the case is not closed.' }),
     verdict: z.enum(VERDICTS).nullable(),
     triggered_rules: z.array(z.string()),
     risk_factors: z.array(z.object({ factor: z.string(), contribution: z.number() })),
@@ -115,7 +115,10 @@ export const CaseWithHistorySchema = CaseSchema.extend({
         evidence: z.array(z.string()),
       }),
     )
-    .openapi({ description: 'The newest changes, oldest first. Each entry has the values after the change.' }),
+    .openapi({
+      description:
+        'The newest changes, oldest first. `status`, `assigned_to` and `fraud_type` are the values after the change. The other fields describe the change itself.',
+    }),
 }).openapi('FraudCaseWithHistory')
 
 export const CaseListSchema = z

@@ -20,7 +20,7 @@ const BANDS_OF_STARS = 6
 const SHARD_VALUES = 1_000
 export const MOST_SHARD_VALUES = 60_000
 
-/** Returns how many values each shard should report. */
+/** Returns how many values each shard should report, unless a facet needs more. */
 export function shardValues(shards: number): number {
   return shards === 1 ? 1 : SHARD_VALUES
 }

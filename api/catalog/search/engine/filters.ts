@@ -1,7 +1,10 @@
 import type { Filters } from '../request/search-request.ts'
 import type { Query } from './query.ts'
 
-/** The property whose values a facet counts. Each chosen attribute is a separate facet, `attribute:<name>`. */
+/**
+ * The property whose values a facet counts. Each attribute with a filter is a separate facet, `attribute:<name>`. The
+ * facet `attribute:` counts the values of all other attributes.
+ */
 export type Dimension = 'category' | 'price' | 'brand' | 'rating' | `attribute:${string}`
 
 /**

@@ -35,9 +35,9 @@ interface HitsAnswer {
 export type HitsFinder = (hits: HitsSearch, further: readonly Query[]) => Promise<any[]>
 
 /**
- * Finds the same hits as `hitsSearch`, but does not score products that cannot reach the page because their relevance
- * apart from the text is too low. The first search uses a limit that is probably low enough. If that limit turns out to
- * be too high, a second search uses a limit that is certainly low enough.
+ * Finds the same hits as `hitsSearch`, but does not score products whose `ceiling` is too low to reach the page. The
+ * first search uses a limit that is probably low enough. If that limit turns out to be too high, a second search uses a
+ * limit that is certainly low enough, or no limit.
  */
 export function hitsAmongMany(index: ProductIndex): HitsFinder {
   let likely = FIRST_LIMIT

@@ -11,7 +11,11 @@ const PERCENT = 99
 /** Returns the 99th percentile of `sales_log` among products with sales; null if nothing was sold. */
 export type SalesPercentile = () => Promise<number | null>
 
-/** @param now epoch ms */
+/**
+ * Returns a function that reads the percentile at its first call, and again when it is called after
+ * `RENEWED_AFTER_MS`. While the new percentile is being read, callers get the previous one.
+ * @param now returns the time in epoch ms
+ */
 export function salesPercentile(index: Pick<ProductIndex, 'search'>, now: () => number): SalesPercentile {
   let known: Promise<number | null> | undefined
   let renewedAt = Number.NEGATIVE_INFINITY

@@ -9,7 +9,7 @@ export interface Filters {
   readonly priceMin?: number
   readonly priceMax?: number
   readonly brands: readonly string[]
-  /** Minimum mean rating in stars, rounded as buyers see it. */
+  /** Minimum mean rating in stars. It is compared with the rounded mean that buyers see. */
   readonly ratingMin?: number
   /** Required values, keyed by the attribute's name in lower case. */
   readonly attributes: ReadonlyMap<string, readonly string[]>

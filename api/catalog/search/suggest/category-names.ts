@@ -13,9 +13,9 @@ export interface NamedCategory {
 const NAMES_PER_TURN = 500
 
 /**
- * Returns a function that lists the categories of a tree with the words of their names, in the order of `all`. The
- * words are remembered, because splitting the names of 100,000 categories takes half a second. After a change, only the
- * names of changed categories are split.
+ * Returns a function that lists the categories of a tree in the order of `CategoryTree.all`, with the words of their
+ * names. The words are remembered, because splitting the names of 100,000 categories takes half a second. After a
+ * change, only the names of changed categories are split.
  */
 export function categoryNames(split = wordsOf): (tree: CategoryTree) => Promise<readonly NamedCategory[]> {
   const known = new WeakMap<Category, NamedCategory>()

@@ -67,8 +67,9 @@ export function suggester({ index, categories }: SuggestDeps) {
 }
 
 /**
- * Returns the lists of words that a query may mean; none if it has no words. There are two lists if the last word is a
- * unit, because `foot` may stand for `ft` or be the beginning of `footrest`.
+ * Returns the lists of words that a query may mean; none if it has no words. There are two lists if the last word
+ * follows no number and is an alternative spelling of a unit: `foot` may stand for `ft` or be the beginning of
+ * `footrest`.
  */
 function readingsOf(q: string): string[][] {
   const found = wordsOf(q)

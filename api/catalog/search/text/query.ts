@@ -2,8 +2,8 @@ import type { Query } from '../engine/query.ts'
 import { type Breadth, type PlannedPart, type PlannedWord, plannedWords, type TextPlan } from './plan.ts'
 
 /**
- * Weight of each kind of match in the text score, relative to a word in the title. The weights were learnt from a part
- * of the relevance judgments: npm run bench:search-quality
+ * Weight of each kind of match in the text score, relative to a word in the title or brand. The weights were learnt
+ * from a part of the relevance judgments: npm run bench:search-quality
  */
 export const TEXT_BOOSTS = {
   /** A correction of a misspelt word. */
@@ -62,8 +62,9 @@ export function textQuery(plan: TextPlan, boosts: TextBoosts = TEXT_BOOSTS): Tex
 }
 
 /**
- * Returns the breadths that find more than the exact words, narrowest first. Breadths that would require all words are
- * left out: `most` of two words would require both of them, and `half` of one word would require that word.
+ * Returns the breadths that may find more than the exact words, narrowest first. `most` and `half` are left out if they
+ * would require all words: `most` of two words would require both of them, and `half` of one word would require that
+ * word.
  */
 export function widerBreadths({ parts }: TextPlan): readonly Breadth[] {
   const required = parts.filter(isRequired).length || parts.length

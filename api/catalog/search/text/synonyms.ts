@@ -1,6 +1,6 @@
 import { type Word, wordsOf } from '../../../../state/indexes/catalog/words.ts'
 
-/** A group of terms that mean the same. */
+/** A group of terms with the same or similar meanings. */
 export interface SynonymGroup {
   /** Words, or phrases of up to `MOST_TERM_WORDS` words. */
   readonly terms: readonly string[]
@@ -11,7 +11,7 @@ export interface SynonymGroup {
 export interface FoundSynonyms {
   /** Number of words of the query that the term covers. */
   readonly count: number
-  /** The other terms of all groups with the term, each as a list of words. */
+  /** The synonyms that the groups define for the term, each as a list of words. */
   readonly alternatives: readonly (readonly string[])[]
 }
 

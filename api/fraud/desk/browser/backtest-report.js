@@ -61,7 +61,7 @@ function confusionTable(cells) {
       }),
     ),
   )
-  return table('Decisions with the rule, by verdict', ['', 'Fraud', 'Legitimate', 'No verdict'], body)
+  return table('Decisions with the rule, by verdict', ['', 'Fraud', 'Legitimate', 'No final verdict'], body)
 }
 
 /** @param {any} quality */

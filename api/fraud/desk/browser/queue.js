@@ -64,7 +64,7 @@ export function caseQueue({ onFailure, onSuccess }) {
     try {
       const found = await ask('GET', `/api/v1/cases?${query}`)
       if (turn !== asked) return
-      // Closed cases leave the list, so this page may no longer exist.
+      // A case that changes may leave the filtered list, so this page may no longer exist.
       if (page > pagesOf(found.total)) {
         page = pagesOf(found.total)
         return await load()

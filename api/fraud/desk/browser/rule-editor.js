@@ -120,7 +120,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       return known?.rule_id
     },
     close,
-    /** Reads the statistics and the snoozes of the open rule again, if the last attempt to read them failed. */
+    /** Reads the statistics or the snoozes of the open rule again, whichever could not be read before. */
     readAgain() {
       const failed = [statistics, snoozes].filter((one) => one.hasFailed)
       if (known === undefined || failed.length === 0) return
