@@ -48,8 +48,8 @@ export function hasCardNumber(value: unknown): boolean {
 }
 
 /**
- * Returns whether a number may be a card number. A number that may have lost digits cannot be checked, so any number
- * with the length of a card number is treated as one.
+ * Returns whether a number may be a card number. A number that may have lost digits cannot be checked, so it is treated
+ * as a card number unless it is too long for one.
  */
 function isCardNumber(value: number): boolean {
   if (!Number.isInteger(value)) return false
