@@ -189,7 +189,7 @@ function nameOf(cause: string): string {
   return cause.replace(/^rule:\d+:/, 'rule ')
 }
 
-/** Returns the causes with the most blocks, strongest first. */
+/** Returns the causes with the most blocks, in descending order. Blocks by all versions of a rule are added up. */
 function strongest({ blocked }: BlockCounts): [name: string, count: number][] {
   const byName = new Map<string, number>()
   for (const [cause, count] of blocked) byName.set(nameOf(cause), (byName.get(nameOf(cause)) ?? 0) + count)

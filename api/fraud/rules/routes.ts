@@ -126,7 +126,7 @@ export const fieldsRoute = defineRoute({
   path: '/api/v1/rules/fields',
   operationId: 'listFraudRuleFields',
   summary: 'List the fields and functions of conditions',
-  description: 'Returns the fields that conditions can read and the functions that they can call.',
+  description: 'Returns the fields and functions that conditions can use.',
   auth: OPERATORS,
   answers: { 200: { description: 'The fields and functions.', schema: FieldsSchema } },
   errors: [],

@@ -1,6 +1,6 @@
 import { normalised } from '../../../schemas/normalised.ts'
 
-/** Minimum and maximum number of digits in a card number, according to ISO/IEC 7812-1. */
+/** Minimum and maximum number of digits of the card numbers that are found. ISO/IEC 7812-1 sets the maximum. */
 const MIN_DIGITS = 13
 const MAX_DIGITS = 19
 /** Characters that people write between groups of digits. */
