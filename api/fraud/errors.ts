@@ -109,7 +109,7 @@ export const fraudErrors = defineErrors({
   },
   challenger_too_young: {
     status: 409,
-    when: 'the challenger has been on trial for less than 7 days; `promotable_at` says when it may be promoted',
+    when: 'the challenger has been on trial for less than 7 days, and `force` is not true; `promotable_at` says when it may be promoted',
     message: 'The challenger has been on trial for less than 7 days.',
   },
   no_previous_models: {

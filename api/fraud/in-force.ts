@@ -7,7 +7,7 @@ import type { RuleTallies } from '../../schemas/fraud/rules/tallies.ts'
 import type { FraudBlocklistType, FraudRequest, FraudRiskFactor } from '../../schemas/fraud/types.ts'
 import type { ReadinessProbe } from '../kit/readiness.ts'
 
-/** This process's current copy of the settings that analysts and operators change. */
+/** This process's current copy of the settings that operators change. */
 export interface SettingsInForce {
   readonly ruleSet: RuleSet
   /** The counters of the rules in `ruleSet`. Every new rule set has new counters. */
@@ -75,8 +75,8 @@ export interface ModelOutcome {
 /** Scores transactions with models. The models run in a separate process. */
 export interface ModelScorer {
   /**
-   * Returns the scores; undefined if the models are unavailable or do not answer in time. Never throws. All calls in
-   * one turn of the event loop share a batch.
+   * Returns the scores; undefined if the models are unavailable or overloaded, or do not answer in time. Never throws.
+   * All calls in one turn of the event loop share a batch.
    */
   score(input: ModelInput): Promise<ModelOutcome | undefined>
   readonly probes: readonly ReadinessProbe[]

@@ -1,2 +1,2 @@
-/** Callers who manage rules, lists and models. */
+/** Callers who manage rules, snoozes, lists and models. */
 export const OPERATORS = { kind: 'scope', scope: ['fraud:ops', 'admin'] } as const

@@ -17,7 +17,7 @@ import type { ModelAssignment, SettingsInForce } from './in-force.ts'
  * `not_ready` until the settings have been read.
  */
 export interface FraudSettingsInForce extends SettingsInForce {
-  /** All rules with their history, including disabled rules. */
+  /** All rules, including disabled ones, and the versions that can be restored. */
   readonly rules: FraudRuleSet
   readonly allLists: readonly HeldList[]
   list(name: string): HeldList | undefined

@@ -22,7 +22,7 @@ export const fraudSettings = settingsFragment({
     ),
     SCORE_GATEWAYS: documented(
       addressList.optional(),
-      'addresses or CIDR ranges of gateways that may score payments without a token or certificate; compared with the socket, never with a header',
+      'addresses or CIDR ranges of gateways that may score payments without a token or certificate; compared with the address of the socket, never with a header',
     ),
     SCORE_ANSWER_HOURS: documented(
       wholeNumber(1, MOST_ANSWER_HOURS).prefault('24'),
@@ -38,7 +38,7 @@ export const fraudSettings = settingsFragment({
     FRAUD_DATACENTER_NETWORKS: documented(z.string().optional(), networks('data centres')),
     FRAUD_GUARD: documented(
       flag.prefault('0'),
-      '1: if rules block more than 1 % of the transactions in five minutes, the most recently changed of these rules is put into shadow mode; the alert is raised in either case',
+      '1: if rules block more than 1 % of the transactions in five minutes, the most recently changed of these rules is put into shadow mode, and the alert is raised; 0: only the alert is raised',
     ),
   },
   rules(env, report, { isProduction }) {

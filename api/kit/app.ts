@@ -107,7 +107,7 @@ function tookTooLong(): ApiError {
   return new ApiError(errors.unavailable, { message: 'The request took too long to process. Try again shortly.' })
 }
 
-/** Returns whether the route's rules allow the caller. */
+/** Returns whether the route's access rule admits the caller. */
 async function isAdmitted(authorizing: Promise<unknown>): Promise<boolean> {
   return await authorizing.then(
     () => true,
@@ -189,7 +189,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return variantFor(answer, { ifNoneMatch: call.header('if-none-match'), acceptEncoding: call.header('accept-encoding') })
   }
 
-  /** Counts and logs an error. Returns the error of the catalogue that the client receives. */
+  /** Counts an error, and logs it if its status is 500 or higher. Returns the error that the client receives. */
   function failure(error: unknown, requestId: string, route: string): ApiError {
     const known = error instanceof ApiError ? error : new ApiError(errors.internal_error, { cause: error })
     const { status, code } = known.definition

@@ -62,7 +62,7 @@ function invalidBody(message: string): ApiError {
   return invalidRequest('body', message)
 }
 
-/** @throws ApiError 415 */
+/** @throws ApiError 415 unless the Content-Type is JSON in UTF-8 */
 export function assertJsonType(contentType: string | null): void {
   const [mediaType, ...parameters] = (contentType ?? '').split(';')
   const charset = parameters.map((parameter) => parameter.trim().toLowerCase()).find((parameter) => parameter.startsWith('charset='))

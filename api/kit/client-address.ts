@@ -90,7 +90,10 @@ export function isFrom(remote: string | undefined, ranges: AddressRanges): boole
   return address !== undefined && ranges.includes(address)
 }
 
-/** Returns the address of the connection's peer; undefined if the app does not run on Node's server. */
+/**
+ * Returns the address of the connection's peer; undefined if the socket is closed, or if the app does not run on Node's
+ * server.
+ */
 export function remoteAddress(c: Context): string | undefined {
   return socketOf(c)?.remoteAddress
 }

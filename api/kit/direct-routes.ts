@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Call, DirectCall } from './call.ts'
 
-/** An answer in its final form, with all its headers. */
+/** An answer in its final form. Only the header Content-Length may still be missing. */
 export interface Sent {
   readonly status: number
   /** Headers of the answer. No other answer uses this object, so headers may be added to it. */
@@ -54,7 +54,7 @@ const NO_PARAMETERS: Readonly<Record<string, string>> = {}
  * last segment of another route's path.
  */
 const NUMBER = /^\d{1,20}$/
-/** Matches Host headers that are valid without a check by a URL parser. */
+/** Matches Host headers that are accepted without a check by a URL parser. */
 const PLAIN_HOST = /^[a-z0-9._-]+(?::[1-9]\d{3,4})?$/
 const MAX_PORT = 65_535
 /** If one of these two headers occurs more than once, Node keeps only the first occurrence. */

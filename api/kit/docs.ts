@@ -6,7 +6,7 @@ import { type Answer, cacheableAnswer, JSON_TYPE } from './answer.ts'
 import { CERTIFICATE_SCHEME, SECURITY_SCHEME } from './openapi.ts'
 import type { ServiceRoutes } from './service-routes.ts'
 
-/** A page that the OpenAPI document does not list. */
+/** A route that the OpenAPI document does not list. */
 export interface DocumentationRoute {
   readonly path: string
   answer(): Promise<Answer>

@@ -12,7 +12,7 @@ export interface ErrorDefinition {
   readonly retryable: boolean
   /** The condition under which the API returns this error, as a clause for the documentation. */
   readonly when: string
-  /** Default `message`. It states the cause and the remedy. */
+  /** Default `message`. It states the cause, and the remedy if the caller has one. */
   readonly message: string
 }
 
@@ -102,7 +102,7 @@ export const errors = defineErrors({
   },
   unavailable: {
     status: 503,
-    when: 'a required backend does not respond, or this server is shutting down; `Retry-After` says when to try again',
+    when: 'a required backend does not respond, the request takes too long, or this server is overloaded or shutting down; `Retry-After` says when to try again',
     message: 'The service is temporarily unavailable. Try again shortly.',
   },
 })

@@ -55,7 +55,7 @@ export interface KafkaFactsOptions {
   readonly memory?: PartitionMemory
   /** How often partition counts are stored again, in case they were deleted. Default 10 s. */
   readonly rememberEveryMs?: number
-  /** Keeps the records that Kafka does not accept in time. If undefined, `publishOrSpool` fails. */
+  /** Keeps records in files until Kafka has accepted them. If undefined, `publishOrSpool` fails. */
   readonly spool?: Spool
   readonly log: Logger
 }

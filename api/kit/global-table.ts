@@ -32,7 +32,10 @@ export interface GlobalTableOptions<K, V> {
   readonly transport: Transport
   readonly topic: Topic<K, V>
   readonly values: Codec<V>
-  /** Loads the schema that a value was written with. Called after UnknownSchemaError. */
+  /**
+   * Loads the schema that a value was written with. Called after UnknownSchemaError. Resolves with `not-found` if there
+   * is no such schema, and the record is then skipped.
+   */
   loadSchema(schemaId: number): Promise<unknown>
   readonly log: Logger
   /** Monotonic ms. Default: the process's clock. */

@@ -19,7 +19,7 @@ export interface HttpMetrics {
 }
 
 /**
- * Creates a separate registry, so that one process can run several apps.
+ * Creates the HTTP metrics of an app. They have a registry of their own, so that one process can run several apps.
  * @param options.process whether to add the metrics of the Node process (event loop, memory, garbage collection)
  */
 export function httpMetrics(options: { process: boolean }): HttpMetrics {

@@ -90,7 +90,8 @@ export function describeDocumented(tag: string, { definition, servers }: Documen
 }
 
 /** Added to the description of a route that admits gateways, because OpenAPI has no security scheme for addresses. */
-const GATEWAYS_NOTE = 'The operator may also name addresses of gateways, which need neither token nor certificate.'
+const GATEWAYS_NOTE =
+  'The operator has configured addresses of gateways. Requests from these addresses need neither a token nor a certificate.'
 
 function describe(
   tag: string,

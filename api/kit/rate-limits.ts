@@ -34,7 +34,7 @@ export interface LimitedRoute {
   readonly method: string
   /** The path, in which a parameter is a segment in braces. */
   readonly path: string
-  /** The path that rules are compared with; undefined for the path of the request. */
+  /** The path that rules are compared with. If undefined, rules are compared with the path of the request. */
   readonly countsAs: string | undefined
 }
 
@@ -48,7 +48,7 @@ export interface RequestLimits {
   admit(request: IncomingRequest): Promise<Admission>
 }
 
-/** Headers that an answer gets if a rule that may refuse requests applies to the request, with their descriptions. */
+/** Headers, with their descriptions, of answers to requests that a rule with the action `reject` applies to. */
 export const RATE_LIMIT_HEADERS: Readonly<Record<string, string>> = {
   'X-RateLimit-Limit': 'Requests per window of the strictest rule.',
   'X-RateLimit-Remaining': 'Requests left.',

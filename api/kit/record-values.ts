@@ -6,7 +6,10 @@ export interface RecordValuesOptions<T> {
   /** Decodes a record. Throws CodecError, or UnknownSchemaError if the record's schema is not loaded yet. */
   decode(chunk: RecordChunk, index: number): T
   apply(decoded: T, chunk: RecordChunk, index: number): void
-  /** Loads the schema that a value was written with. Called after UnknownSchemaError. */
+  /**
+   * Loads the schema that a value was written with. Called after UnknownSchemaError. Resolves with `not-found` if there
+   * is no such schema, and the record is then skipped.
+   */
   loadSchema(schemaId: number): Promise<unknown>
   readonly topic: string
   readonly log: Logger

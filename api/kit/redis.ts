@@ -23,8 +23,8 @@ export interface ViewRedis {
   readonly bindings: BindingsRedis
   readonly partitions: PartitionMemory
   /**
-   * Runs scripts on the data of the views, on a separate connection and with a time limit. While Redis is known not to
-   * respond, scripts fail immediately.
+   * Runs scripts on data of the views and on data that the API itself keeps, on a separate connection and with a time
+   * limit. While Redis is known not to respond, scripts fail immediately.
    */
   readonly scripts: ViewScripts
   readonly probe: ReadinessProbe

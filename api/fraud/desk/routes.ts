@@ -7,7 +7,7 @@ export const deskRoute = defineRoute({
   operationId: 'fraudDesk',
   summary: "Show the analysts' desk as an HTML page",
   description:
-    'Analysts work through the queue of cases on this page and give verdicts by keyboard. The page also has a rule editor with back-tests and the report on the models. The page reads and changes all data through this API, with the session of its user.',
+    'Analysts work through the queue of cases on this page and give verdicts by keyboard. The page also has a rule editor with back-tests, and shows the report on the models. The page reads and changes all data through this API, with the session of its user.',
   auth: { kind: 'open' },
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
   errors: [],

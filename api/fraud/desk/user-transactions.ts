@@ -37,7 +37,8 @@ export const userTransactionsRoute = defineRoute({
   path: '/api/v1/transactions',
   operationId: 'listTransactionsOfUser',
   summary: "List a user's transactions, newest first",
-  description: 'Returns the transactions of up to 7 days. A transaction may be missing for a few seconds after it is scored.',
+  description:
+    'Returns the transactions whose timestamps are in a period of up to 7 days. A transaction may be missing for a few seconds after it is scored.',
   auth: { kind: 'scope', scope: ['fraud:analyst', 'fraud:ops', 'internal', 'admin'] },
   query: z.object({
     user_id: z
@@ -45,7 +46,10 @@ export const userTransactionsRoute = defineRoute({
       .trim()
       .refine((id) => id !== '' && [...id].length <= MAX_USER_ID, `must have 1 to ${MAX_USER_ID} characters`)
       .openapi({ description: '`payer.user_id` of the transactions.', example: 'u1', minLength: 1, maxLength: MAX_USER_ID }),
-    to: z.iso.datetime().optional().openapi({ description: 'The end of the period; default: now.', example: '2026-01-15T12:00:00.000Z' }),
+    to: z.iso
+      .datetime()
+      .optional()
+      .openapi({ description: 'The end of the period (exclusive). Default: now.', example: '2026-01-15T12:00:00.000Z' }),
     days: integerParameter({ minimum: 1, maximum: MAX_DAYS, default: MAX_DAYS, description: 'Length of the period in days.' }),
     limit: integerParameter({ minimum: 1, maximum: MAX_LISTED, default: MAX_LISTED, description: 'Maximum number of transactions.' }),
   }),

@@ -20,7 +20,7 @@ const BYTE_BITS = 8n
 
 /**
  * Reads a file with one address or CIDR range per line. Empty lines and text after `#` are ignored.
- * @throws Error that names the file, and also the line if it is invalid
+ * @throws Error that names the file and, if the file can be read, the first invalid line
  */
 export function readNetworkList(file: string): NetworkList {
   let text: string

@@ -17,8 +17,8 @@ export interface ModelsWithPolicy {
 }
 
 /**
- * Changes which models score. Every function waits up to a second until this process has read the change, and returns
- * the new assignment. The models are loaded later. Throws ApiError if the change is refused.
+ * Changes which models score. Every function waits until this process has read the change, but no longer than a
+ * second, and returns the new assignment. It throws ApiError if the change is refused. The models are loaded later.
  */
 export interface ModelAssignments {
   /** Makes the given models the champion, together with their policy. The challenger does not change. */

@@ -13,8 +13,8 @@ import { decodeScores, encodeScoreRequest, KIND } from './wire.ts'
 /** Time limit for the models' answer. While this process is busy, the limit is extended to at most `BUSY_MS`. */
 export const SCORE_LIMIT_MS = 30
 /**
- * Maximum number of waiting transactions. The models could not answer a longer backlog in time. At 2,000 transactions a
- * second, only 60 arrive within the time limit of 30 ms.
+ * Maximum number of unanswered transactions, including those whose callers no longer wait. The models could not answer
+ * a longer backlog in time. At 2,000 transactions a second, only 60 arrive within the time limit of 30 ms.
  */
 const MOST_WAITING = 512
 

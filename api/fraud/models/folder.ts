@@ -33,7 +33,7 @@ export const SHIPPED_VERSIONS = shipped.versions
 
 /**
  * Reads all manifests: first the manifests of the shipped models, then those in the operator's folder. If two manifests
- * have the same name and version, the first one is used.
+ * have the same name and version, the first one is used, and the second one is listed as broken.
  * @param ownFolder the operator's folder; undefined if there is none
  */
 export async function readModelFolders(ownFolder: string | undefined): Promise<ModelFolders> {

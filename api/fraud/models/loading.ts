@@ -25,12 +25,12 @@ export class CannotLoad extends Error {
   override readonly name = 'CannotLoad'
 }
 
-/** Assigns numbers to models, and makes child processes load them. */
+/** Assigns a number to each model, and makes child processes load and unload models. */
 export interface ModelLoading {
   /**
    * Makes a child process load the models of an assignment, unless the process has already loaded them. A challenger
    * that cannot be loaded is left out.
-   * @throws CannotLoad if a champion cannot be loaded; ChildGone if the process has ended
+   * @throws CannotLoad if a model of the champion cannot be loaded; ChildGone if the process has ended
    */
   load(child: ChildLink, assignment: ModelAssignment, policy: Policy): Promise<ActiveModels>
   /**

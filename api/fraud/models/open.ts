@@ -20,7 +20,7 @@ export interface OpenModels extends ModelScorer {
   readonly active: ActiveModels | undefined
   /** Scores like `score`, but records no metrics. Late answers do not open the circuit. */
   rehearse(input: ModelInput): Promise<ModelOutcome | undefined>
-  /** Reads the folders again. */
+  /** Reads the manifests in the folders with models. */
   folders(): Promise<ModelFolders>
 }
 

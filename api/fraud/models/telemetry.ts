@@ -25,7 +25,7 @@ const LATENCY_BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.0
 
 export function modelTelemetry(registry: Registry, isUp: () => boolean): ModelTelemetry {
   const registers = [registry]
-  const restarts = new Counter({ name: 'fraud_model_restarts_total', help: 'Times that the model process ended unexpectedly', registers })
+  const restarts = new Counter({ name: 'fraud_model_restarts_total', help: 'How often the model process ended unexpectedly', registers })
   const refusals = new Counter({ name: 'fraud_model_refusals_total', help: 'Models that could not be loaded', registers })
   const unscored = new Counter({
     name: 'fraud_model_unscored_total',

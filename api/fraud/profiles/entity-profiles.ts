@@ -35,7 +35,8 @@ export interface EntityProfiles {
    */
   enrich(request: FraudRequest, at: number): Promise<Enrichments>
   /**
-   * Removes a transaction from the transactions in flight of its entities, if Redis responds. Never throws.
+   * Removes a transaction from the transactions in flight of its entities, if Redis responds. If an entity had too many
+   * transactions in flight to list this one individually, the transaction stays counted. Never throws.
    * @param at the same value as for `enrich`
    */
   withdraw(request: FraudRequest, at: number): Promise<void>

@@ -41,8 +41,8 @@ export class HotEntities {
   readonly #folded = new Map<string, Folded>()
 
   /**
-   * Reads an answer from Redis, like `heldEntity`. For a hot entity, the returned profile already includes the
-   * transactions in flight.
+   * Reads an answer from Redis, like `heldEntity`. For a hot entity, the returned profile normally includes the
+   * transactions in flight already.
    * @param entity the key of the profile
    * @param id hash of the id of the transaction that is being scored. This transaction is not counted.
    * @returns undefined if a different version wrote the profile

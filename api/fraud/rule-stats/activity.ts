@@ -2,9 +2,9 @@ import type { Decision } from '../../../schemas/fraud/decision/policy.ts'
 import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
 import type { RuleTallies } from '../../../schemas/fraud/rules/tallies.ts'
 
-/** What scoring reports about one new transaction. */
+/** What scoring reports about one new answer. */
 export interface ScoredActivity {
-  /** The counters that were increased when the rules were evaluated for this transaction. */
+  /** The counters of the rules. The evaluation has increased them, unless the blocklist decided. */
   readonly tallies: RuleTallies
   /** The rule that had precedence; undefined if no rule matched, or if the blocklist decided. */
   readonly winner: Rule | undefined

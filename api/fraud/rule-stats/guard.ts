@@ -49,7 +49,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
   let blocked = new Map<string, number>()
   let recent: BlockCounts = { scored: 0, blocked: new Map() }
   let alert: string | undefined
-  /** Epoch ms of the first failure since the last success; undefined after a success. */
+  /** Epoch ms of the first failure since a success or since counts were dropped; undefined if there was none. */
   let failingSince: number | undefined
   /**
    * Token of all claims until a move succeeds. If the answer to a claim or a release was lost, Redis may still hold the
@@ -189,7 +189,7 @@ function nameOf(cause: string): string {
   return cause.replace(/^rule:\d+:/, 'rule ')
 }
 
-/** Returns the causes with the most blocks, strongest first. */
+/** Returns the causes with the most blocks, in descending order. Blocks by all versions of a rule are added up. */
 function strongest({ blocked }: BlockCounts): [name: string, count: number][] {
   const byName = new Map<string, number>()
   for (const [cause, count] of blocked) byName.set(nameOf(cause), (byName.get(nameOf(cause)) ?? 0) + count)

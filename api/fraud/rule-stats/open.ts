@@ -23,7 +23,10 @@ export interface RuleStatsDeps extends Pick<ServiceKit, 'facts' | 'tables' | 'sc
   readonly moveToShadow: ((rule: Rule) => Promise<void>) | undefined
 }
 
-/** Interval between publications. A count can be read after at most two intervals plus the delay of the sink. */
+/**
+ * Interval between publications. While Kafka responds, a count can be read after at most two intervals plus the delay
+ * of the sink.
+ */
 const TICK_MS = 5_000
 /** How long a stopping process waits for Kafka to accept the last records. */
 const CLOSE_MS = 2_000

@@ -221,7 +221,7 @@ export function faultJson({ nearest, expected, ...fault }: Fault) {
 
 /**
  * Returns a rule as the API shows it.
- * @param fault why the rule is not evaluated
+ * @param fault why the rule is not evaluated; undefined if there is no fault
  */
 export function ruleJson(rule: Rule, fault: string | undefined): z.output<typeof RuleSchema> {
   const { rule_id, name, condition, action, priority, enabled, mode, created_by } = rule

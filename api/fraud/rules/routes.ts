@@ -126,7 +126,7 @@ export const fieldsRoute = defineRoute({
   path: '/api/v1/rules/fields',
   operationId: 'listFraudRuleFields',
   summary: 'List the fields and functions of conditions',
-  description: 'Returns the fields that conditions can read and the functions that they can call.',
+  description: 'Returns the fields and functions that conditions can use.',
   auth: OPERATORS,
   answers: { 200: { description: 'The fields and functions.', schema: FieldsSchema } },
   errors: [],
@@ -189,7 +189,7 @@ export const auditRoute = defineRoute({
   method: 'get',
   path: '/api/v1/rules/audit',
   operationId: 'listFraudSettingsChanges',
-  summary: 'List changes of rules, lists, snoozes, models and the blocklist',
+  summary: 'List changes to rules, lists, snoozes, models and the blocklist',
   description:
     'Returns the changes, newest first, including repeated transactions that the blocklist blocked. A change appears a few seconds after it is made. A value of `before` or `after` that is longer than 16 KiB is null unless `limit` is 1.',
   auth: OPERATORS,

@@ -1,6 +1,6 @@
 import { normalised } from '../../../schemas/normalised.ts'
 
-/** Minimum and maximum number of digits in a card number, according to ISO/IEC 7812-1. */
+/** Minimum and maximum number of digits of the card numbers that are found. ISO/IEC 7812-1 sets the maximum. */
 const MIN_DIGITS = 13
 const MAX_DIGITS = 19
 /** Characters that people write between groups of digits. */
@@ -48,8 +48,8 @@ export function hasCardNumber(value: unknown): boolean {
 }
 
 /**
- * Returns whether a number may be a card number. A number that may have lost digits cannot be checked, so any number
- * with the length of a card number is treated as one.
+ * Returns whether a number may be a card number. A number that may have lost digits cannot be checked, so it is treated
+ * as a card number unless it is too long for one.
  */
 function isCardNumber(value: number): boolean {
   if (!Number.isInteger(value)) return false

@@ -91,8 +91,8 @@ export function keptAnswers({ scripts, keptMs, onFailure }: KeptAnswersDeps): Ke
     const args = [answerBytes(scored), keptMs, replaced ?? NOTHING]
     const held = (await scripts.run(KEEP_ANSWER, [key], args, limit)) as Buffer | null
     if (held === null) return { state: 'new' }
-    // If another call has replaced the answer since it was read, `held` is the answer of that call. It is interpreted
-    // in the same way.
+    // If another call has replaced the answer in the meantime, `held` is the answer of that call. The same checks then
+    // apply to that answer.
     const found = claimed(held, request)
     const isBlockedSince = found.state === 'answered' && isBlocklisted(scored) && !isBlocklisted(found.scored)
     if (isBlockedSince) await beforeBlock(found.scored)

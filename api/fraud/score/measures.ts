@@ -6,7 +6,7 @@ import type { ScoreAnswer } from './model.ts'
 
 const WARN_EVERY_MS = 10_000
 
-/** Counts the answers of scoring, and how often each part was unavailable. */
+/** Counts the answers of scoring, the parts that were unavailable, and lost events. Logs failures as warnings. */
 export function scoreMeasures(registry: Registry, log: Logger) {
   const answers = counter(registry, 'fraud_answers_total', 'Answers to scoring requests', 'decision', 'reason')
   const repeats = counter(registry, 'fraud_repeated_requests_total', 'Scoring requests that got an earlier answer')

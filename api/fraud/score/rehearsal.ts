@@ -34,9 +34,9 @@ export interface RehearsalDeps extends Pick<ScorerDeps, 'ipFactsOf' | 'now' | 'm
 const ignore = () => undefined
 
 /**
- * Creates a scorer that works like the scorer of real payments, with the same settings, blocklist, models and Redis. It
- * leaves nothing behind: no event, no kept answer, no transaction in flight and no measurement. The entities have a
- * made-up history, so that the rehearsal also decodes profiles.
+ * Creates a scorer that works like the scorer of real payments, with the same settings, blocklist, models and Redis.
+ * This scorer leaves nothing behind: no event, no kept answer, no transaction in flight and no measurement. The
+ * entities have a made-up history, so that the rehearsal also decodes profiles.
  */
 export function rehearsal(deps: RehearsalDeps): Scorer {
   const { scripts, settings, blocklist, rehearse, partitionOf, now } = deps

@@ -8,8 +8,8 @@ const MAX_BODY_BYTES = 65_536
 const BODY_TIMEOUT_MS = 5_000
 
 /**
- * The handler checks the body itself, for two reasons: one answer must name all faults, and no answer may repeat a card
- * number.
+ * The handler checks the body itself, for two reasons: one answer must name faults of all kinds, and no answer may
+ * repeat a card number.
  */
 const streamed: StreamedBody = {
   content: { 'application/json': { schema: ScoreRequestSchema, example: EXAMPLE_PAYMENT } },

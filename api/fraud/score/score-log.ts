@@ -14,8 +14,8 @@ export const LOG_MS = 20
 const SPOOLING: SpoolingOptions = { withinMs: 0, isAlwaysSpooled: true, isDurable: false }
 
 /**
- * Records scored transactions. Each function returns true once the record is in Kafka or in the spool. A spooled record
- * is sent even if this process is killed. Returns false if the record may be lost. No function throws.
+ * Records scored transactions. Each function returns true once the record is in Kafka or in the spool, and false if the
+ * record may be lost. A spooled record is sent even if this process is killed. No function throws.
  */
 export interface ScoreLog {
   record(scored: TxnScored): Promise<boolean>
@@ -25,7 +25,7 @@ export interface ScoreLog {
 
 export interface ScoreLogDeps {
   readonly facts: Pick<SpoolingFacts, 'publishOrSpool'>
-  /** Called with the reason for each event that may be lost. */
+  /** Called with the reason for each record that may be lost. */
   onLoss(reason: string): void
   setTimer(ms: number, callback: () => void): CancelTimer
 }

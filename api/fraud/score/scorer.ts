@@ -56,7 +56,7 @@ export interface ScorerDeps {
   readonly log: ScoreLog
   ipFactsOf(address: string | null): FraudIpFacts
   readonly observe: ObserveStage
-  /** Receives each new transaction, but not repeated requests. */
+  /** Receives each new answer. Repeated requests that get an earlier answer are left out. */
   readonly observer: ScoringObserver
   /** Epoch ms. */
   now(): number
@@ -78,7 +78,7 @@ interface Evaluated {
 
 export interface Scored {
   readonly scored: TxnScored
-  /** Whether the request was answered before. */
+  /** Whether `scored` is the earlier answer to a repeated request. */
   readonly isRepeat: boolean
 }
 

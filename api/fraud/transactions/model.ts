@@ -14,7 +14,7 @@ export const TransactionSchema = z
     }),
     features: z.record(z.string(), value).nullable().openapi({
       description:
-        'The features with which the transaction was scored. A feature with the value null was missing. After 30 days, `features` is null.',
+        'The features with which the transaction was scored. A feature with the value null was missing. `features` is null after 30 days, and may be null for a few seconds after scoring.',
     }),
     ip: z.record(z.string(), value).openapi({ description: 'What was known about the IP address.' }),
     answer: ScoreAnswerSchema,

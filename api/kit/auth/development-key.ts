@@ -7,9 +7,9 @@ import { createOnce } from '../../../runtime/create-once.ts'
 const ALGORITHM = 'ES256'
 
 interface DevelopmentKeyPaths {
-  /** The private key, which never leaves this machine. */
+  /** The file with the private key, which never leaves this machine. */
   readonly key: string
-  /** The public key as a JWKS, the format in which identity providers publish their keys. */
+  /** The file with the public key as a JWKS, the format in which identity providers publish their keys. */
   readonly jwks: string
 }
 

@@ -94,8 +94,8 @@ export interface CommandsDeps {
 /** Default time limit for all steps of a command together. It is shorter than the default time limit of handlers. */
 const ANSWER_TIMEOUT_MS = 5_000
 /**
- * Deadline for deciding a command. A command that has waited in the log for longer is dropped. The deadline must exceed
- * the difference between the clocks of two machines.
+ * Time within which a command must be decided. A command that has waited in the log for longer is dropped. The time
+ * must exceed the difference between the clocks of two machines.
  */
 const COMMAND_LIFE_MS = 30_000
 /** Maximum number of waiting commands. Each waiting command costs a timer and two reads from Redis per second. */

@@ -18,7 +18,7 @@ export interface ResultChannel {
   listen(listener: (result: ResultMessage) => void, opened: () => void): void
   /**
    * Replaces the connection if Redis no longer answers on it. Should be called when a message seems to be lost. Without
-   * a request, nothing shows that the host of Redis has vanished.
+   * a request, nothing shows that the host of Redis has vanished. In a cluster, this function does nothing.
    */
   check(): void
   close(): void

@@ -28,7 +28,7 @@ export interface Packing<V, P> {
 /** Keeps a compacted topic with millions of small entries in memory. Every process has all of its entries. */
 export interface PackedTable<K, P> extends TableState {
   /**
-   * Returns the packed value of a key; undefined if there is no entry or it has expired. Throws ApiError `not_ready`
+   * Returns the unpacked value of a key; undefined if there is no entry or it has expired. Throws ApiError `not_ready`
    * until the topic has been read, unless Kafka stays unavailable and the table serves its snapshot.
    */
   get(key: K): P | undefined

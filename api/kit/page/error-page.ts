@@ -7,7 +7,7 @@ const TITLE = 'This page cannot be shown'
 /** Messages for people. The default messages of these errors mention headers, which a page does not show. */
 const MESSAGES: Readonly<Record<string, string>> = { rate_limit_exceeded: 'There were too many requests from your address or account.' }
 
-/** Renders an error that occurs before or instead of the handler of a page. */
+/** Renders an error that the handler of a page does not render itself. */
 export async function errorPage(error: ApiError, requestId: string): Promise<Answer> {
   const { status, code } = error.definition
   const headers = errorHeaders(error)

@@ -16,13 +16,11 @@ import { dateTime, words } from './text.js'
  * @property {string} created_by
  */
 
-/**
- * Maximum number of snoozes in the list, because nobody reads more at once. The API returns the snoozes that end first.
- */
+/** Maximum number of snoozes in the list. Nobody reads more at once. The API returns the snoozes that end first. */
 const MOST_LISTED = 100
 
 /**
- * Shows and changes the snoozes of a rule: entities that the rule skips for some hours.
+ * Shows and changes the snoozes of a rule. A snooze makes the rule skip one entity for some hours.
  * @param {Wiring} wiring
  */
 export function snoozesForm({ onFailure, onSuccess }) {
@@ -74,7 +72,7 @@ export function snoozesForm({ onFailure, onSuccess }) {
 
   /**
    * @param {string} method
-   * @param {string} rest of the path
+   * @param {string} rest the end of the path, after the path of the snoozes
    * @param {object} [body]
    */
   async function change(method, rest, body) {
@@ -101,7 +99,7 @@ export function snoozesForm({ onFailure, onSuccess }) {
     get hasFailed() {
       return hasFailed
     },
-    /** @param {string} id of the rule */
+    /** @param {string} id the id of the rule */
     open(id) {
       ruleId = id
       part('snooze-form').hidden = false

@@ -26,7 +26,7 @@ export function verdicts({ onFailure, onGiven }) {
   /** The verdict that the analyst has chosen but not confirmed yet. */
   /** @type {Verdict | undefined} */
   let asked
-  /** The last verdict that this page has sent. */
+  /** The verdict that `undo` corrects; undefined if there is none. */
   /** @type {{ transactionId: string, given: Verdict, before: Verdict | null } | undefined} */
   let last
   let isSending = false

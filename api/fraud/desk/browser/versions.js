@@ -17,7 +17,7 @@ import { count, dateTime, words } from './text.js'
  */
 
 /**
- * Shows the versions of the rule set. They are read only while this part of the page is open.
+ * Shows the last 50 versions of the rule set. The list is loaded only while this part of the page is open.
  * @param {Wiring & { onRestored: () => void }} wiring
  */
 export function versionList({ onFailure, onSuccess, onRestored }) {

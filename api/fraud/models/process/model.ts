@@ -30,7 +30,7 @@ class ModelRefused extends Error {
  * its vendor. The variable is set here, because training runs and benchmarks also load models, in processes of their
  * own. The runtime reads it when the first session is created.
  */
-// biome-ignore lint/style/noProcessEnv: the runtime has no other switch that also stops the file
+// biome-ignore lint/style/noProcessEnv: the runtime has no other switch that also prevents the file
 process.env.ORT_DISABLE_TELEMETRY = '1'
 
 /** The runtime uses one thread, because batches are small and the runtime has crashed with several threads. */
@@ -53,7 +53,7 @@ const CHALLENGERS_ROWS = 32
  * Loads a model and checks that it reproduces its test vectors.
  * @param sha256 expected hash of the ONNX file; default: the hash in the manifest
  * @param slowestMs the model is refused if it always takes longer than this for `CHALLENGERS_ROWS` rows or fewer
- * @throws ModelRefused; Error for an unusable manifest
+ * @throws ModelRefused; Error if the manifest cannot be used or a file cannot be read
  */
 export async function loadModel(manifestPath: string, sha256?: string, slowestMs = Number.POSITIVE_INFINITY): Promise<LoadedModel> {
   const manifest = parseManifest(await readFile(manifestPath, 'utf8'))

@@ -3,8 +3,8 @@ const LEAST_SHARE = 1e-4
 
 /**
  * Returns the population stability index of two histograms with the same bins: the sum of (p − q) ln(p / q) over all
- * bins, where q is a bin's share before and p is its share now. A value below 0.1 means no change, and a value of 0.2
- * or more means a clear change in the distribution.
+ * bins, where q is a bin's share before and p is its share now. A value below 0.1 means that the distribution has
+ * hardly changed, and a value of 0.2 or more means that it has changed clearly.
  * @returns null if one of the histograms is empty
  */
 export function stabilityIndex(before: readonly number[], now: readonly number[]): number | null {

@@ -4,7 +4,7 @@
  * Returns the element with an id.
  * @template {Element} T
  * @param {string} id
- * @param {new () => T} kind its class
+ * @param {new () => T} kind the class that the element must have
  * @returns {T}
  */
 export function byId(id, kind) {

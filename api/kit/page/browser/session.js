@@ -93,7 +93,7 @@ export async function ask(method, path, body, more) {
  * Returns whether the server has refused the request because the user has signed in again on another page, so that the
  * CSRF token of this page is out of date. In this case, takes over the new session.
  * @param {unknown} error
- * @throws {RequestFailed} if another user has signed in
+ * @throws {RequestFailed} if another user has signed in, or if the session cannot be read
  */
 async function isRenewed(error) {
   if (current === undefined || !(error instanceof RequestFailed) || error.failure.status !== 403) return false
