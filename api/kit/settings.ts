@@ -8,7 +8,10 @@ import { LOOPBACK } from './client-address.ts'
 /** The settings of every API process, regardless of its services. */
 export const apiSettings = settingsFragment({
   variables: {
-    API_PORT: documented(port().prefault('8080'), 'port of all HTTP APIs; with `npm start`, the ports of further processes follow in steps of 100'),
+    API_PORT: documented(
+      port().prefault('8080'),
+      'port of all HTTP APIs; with `npm start`, the ports of further processes follow in steps of 100',
+    ),
     API_HOST: documented(z.string().prefault('127.0.0.1'), 'address that the APIs listen on'),
     OPERATIONS_PORT: documented(
       port().prefault('0'),
