@@ -8,7 +8,10 @@ import { LOOPBACK } from './client-address.ts'
 /** The settings of every API process, regardless of its services. */
 export const apiSettings = settingsFragment({
   variables: {
-    API_PORT: documented(port().prefault('8080'), 'port of all HTTP APIs; further `API_PROCESSES` use 8180, 8280 …'),
+    API_PORT: documented(
+      port().prefault('8080'),
+      'port of all HTTP APIs; with `npm start`, the ports of further processes follow in steps of 100',
+    ),
     API_HOST: documented(z.string().prefault('127.0.0.1'), 'address that the APIs listen on'),
     OPERATIONS_PORT: documented(
       port().prefault('0'),
@@ -59,7 +62,7 @@ export const apiSettings = settingsFragment({
     host: env.API_HOST,
     /** 0 chooses any free port. */
     port: env.API_PORT,
-    /** The address that serves metrics and the reasons why parts are missing. */
+    /** The address that serves metrics, and `/readyz` with the reasons why parts are not ready. */
     operations: { host: env.OPERATIONS_HOST, port: env.OPERATIONS_PORT },
     /** Base of the absolute URLs in answers, without a slash at the end, because paths are appended. */
     publicUrl: env.PUBLIC_URL.replace(/\/+$/, ''),

@@ -29,7 +29,10 @@ export function isSpeculative(header: HeaderReader): boolean {
   return ROBOTS.test((header('user-agent') ?? '').slice(0, MAX_USER_AGENT_CHARACTERS))
 }
 
-/** Returns whether a browser opens the URL as a page. Returns false if a script or another program fetches the URL. */
+/**
+ * Returns whether a browser opens the URL as a page, and not a script or another program. If there is no
+ * Sec-Fetch-Mode, every client that accepts HTML counts as such a browser.
+ */
 export function isNavigation(header: HeaderReader): boolean {
   const mode = header('sec-fetch-mode')
   return mode === undefined ? (header('accept') ?? '').toLowerCase().includes('text/html') : mode === 'navigate'

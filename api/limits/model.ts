@@ -60,7 +60,7 @@ const Match = z.strictObject({
     .default(['client'])
     .openapi({
       description:
-        'Requests share a counter if they have the same values for all of these keys. A rule with `api_key` applies only to callers with an API key, and a rule with `user` only to callers with a token. A rule whose key is `ip`, alone or with `endpoint`, applies only to callers without an API key, a token or a client certificate.',
+        'Requests share a counter if they have the same values for all of these parts. A rule with `api_key` applies only to callers with an API key, and a rule with `user` only to callers with a token. A rule whose key is `ip`, alone or with `endpoint`, applies only to callers without an API key, a token or a client certificate.',
     }),
 })
 

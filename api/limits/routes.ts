@@ -195,7 +195,7 @@ export const auditRoute = defineRoute({
   method: 'get',
   path: '/api/v1/rate-limits/audit',
   operationId: 'listRateLimitChanges',
-  summary: 'List changes of rules and keys',
+  summary: 'List changes to rules and keys',
   description: 'Returns the changes, newest first. A change appears a few seconds after it is made.',
   auth: ADMIN,
   query: z.object({ ...page, subject: z.string().max(200).optional().openapi({ description: '`rule:<rule_id>` or `key:<key_id>`.' }) }),

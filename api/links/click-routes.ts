@@ -30,7 +30,7 @@ const LinkStatsSchema = z
     }),
     top_referrers: z.array(z.string()).openapi({
       description:
-        'Registrable domains that referred visitors, ordered by clicks (most first). Bots are not counted. `direct` stands for clicks without a referrer.',
+        'Sites that referred visitors, most clicks first: registrable domains, hosts without one, or packages of mobile apps. `direct` stands for clicks without a referrer, and `unknown` for referrers without a host. Bots are not counted.',
     }),
     top_countries: z
       .array(z.string())

@@ -10,7 +10,7 @@ const LONG_URL = 'https://example.com/a/long/path?with=parameters'
 /** The handler validates these fields, because each has a specific error code. */
 const givenUrl = (description: string) =>
   z.unknown().openapi({ type: 'string', format: 'uri', maxLength: MAX_URL_CHARACTERS, description, example: LONG_URL })
-/** Marks the field as required in the documentation. The handler checks it. */
+/** Marks `long_url` as required in the documentation. The handler checks that the field is present. */
 const REQUIRED = { required: ['long_url'] }
 const expiration = z.enum(EXPIRATIONS)
 

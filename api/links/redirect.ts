@@ -49,7 +49,7 @@ const ROUTE = '/{short_code}'
 const METHODS = ['GET', 'HEAD', 'OPTIONS']
 /**
  * Maximum time for which caches may keep the redirect of a link without analytics. During this time, a browser may not
- * notice that the link was deleted.
+ * notice that the link was changed or deleted.
  */
 const PERMANENT_SECONDS = 3_600
 const MS_PER_SECOND = 1_000

@@ -100,7 +100,7 @@ export const patchRoute = defineRoute({
   path: '/api/v1/urls/{short_code}',
   countsAs: '/api/v1/urls/{short_code}',
   operationId: 'changeLink',
-  summary: "Change a link's expiration or switch it on or off",
+  summary: 'Change when a link expires, where it leads then, or whether it is active',
   description:
     'Changes one of your own links or, with the scope `admin`, any link. A new `expiration` starts now and reactivates an expired link. If an administrator switched a link off, only an administrator can switch it on again.',
   auth: { kind: 'user' },

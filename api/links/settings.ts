@@ -39,7 +39,7 @@ export const linksSettings = settingsFragment({
         .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a header')
         .toLowerCase()
         .optional(),
-      "header in which a CDN gives the visitor's country, such as `CF-IPCountry`; trusted only from `TRUSTED_PROXIES`",
+      "header, such as `CF-IPCountry`, in which a CDN gives the visitor's country; trusted only from `TRUSTED_PROXIES`",
     ),
   },
   rules(env, report, { isProduction }) {

@@ -8,7 +8,7 @@ export const matchesErrors = defineErrors({
   },
   invalid_target: {
     status: 400,
-    when: 'a user swipes or blocks themselves',
+    when: 'a user swipes, blocks or unblocks themselves, or a reported match names the same user twice',
     message: 'The target must be another user.',
   },
   location_required: {

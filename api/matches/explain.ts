@@ -114,7 +114,10 @@ export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDe
   ]
 }
 
-/** The default message of the error addresses the caller, who is an administrator here. */
+/**
+ * Returns a user's location. Throws `location_required` with a message of its own, because the default message
+ * addresses the caller, who is an administrator here.
+ */
 function requiredPlace(state: UserState, userId: string): Place {
   const place = placeOf(state)
   if (place === undefined) throw new ApiError(matchesErrors.location_required, { message: `The location of user ${userId} is not known.` })

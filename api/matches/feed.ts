@@ -64,8 +64,8 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
   }
 
   /**
-   * Reports that a user is active, unless this was reported recently. If Kafka does not accept the report, the report
-   * is dropped; a later feed request sends a new one.
+   * Reports that a user is active, unless recent activity of the user is already known. If Kafka does not accept the
+   * report, the report is dropped; a later feed request sends a new one.
    */
   function reportActivity(userId: string, state: UserState): void {
     const at = Math.max(now(), state.profile.created_at + 1)

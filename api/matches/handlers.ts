@@ -29,7 +29,11 @@ export function matchesHandlers(kit: MatchesDeps): OpenService {
   const notes = swipeNotes({ scripts, facts, log, keysOf: (userId) => userKeys(partitionOfUser(facts, userId), userId) })
   const known = people({ ...kit, notes })
   const builds = { reader: views, scripts, partitionOfCell: (geohash4: string) => partitionOfCell(facts, geohash4), now }
-  const dropped = counter(metrics.registry, 'match_places_dropped_total', 'Locations in feed requests that Kafka did not accept')
+  const dropped = counter(
+    metrics.registry,
+    'match_places_dropped_total',
+    'Locations from feed requests that were dropped, because Kafka did not accept them',
+  )
   const onPlaceDropped = () => dropped.inc()
   const deps = { ...kit, onPlaceDropped, notes, people: known, stackFor: stacks(known, builds) }
   return {

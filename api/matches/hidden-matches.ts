@@ -20,8 +20,8 @@ export interface HiddenMatches {
 }
 
 /**
- * How long a check stays valid. Until then, a user who was switched on after the check stays hidden, and `total` may
- * still count a user who was switched off after the check.
+ * How long a check stays valid. During this time, a user who was switched on after the check stays hidden, and `total`
+ * may still count a user who was switched off after the check.
  */
 const CHECKED_MS = 60_000
 /** Maximum delay until a match appears in the view. Matches that may have appeared after a check are checked again. */

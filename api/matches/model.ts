@@ -73,7 +73,7 @@ const profileFields = {
   min_age_pref: age('Minimum age of candidates, in years.'),
   max_age_pref: age('Maximum age of candidates, in years.'),
   max_dist_km: z.int().min(1).max(MAX_DISTANCE_KM).openapi({ description: 'Maximum distance of candidates, in kilometres.' }),
-  is_active: z.boolean().openapi({ description: "If false, the user appears in nobody's feed." }),
+  is_active: z.boolean().openapi({ description: "If false, the user appears in nobody's feed and cannot use the feed." }),
   photo_urls: z.array(photoUrl).max(MAX_PHOTOS).openapi({ description: 'Addresses of pictures, the most important picture first.' }),
 }
 
@@ -163,7 +163,7 @@ export const FeedSchema = z
           .openapi({ description: 'Distance between the areas of the caller and the candidate, in whole kilometres, at least 1.' }),
         score: z.number().min(0).max(1).openapi({
           description:
-            'How well the candidate suits the caller. The list is sorted by score, but users who super-liked the caller and a candidate whose swipe was just taken back come first.',
+            'How well the candidate suits the caller. The list is sorted by score, but users who super-liked the caller come first, and before them the target of a swipe that the caller has just taken back.',
         }),
       }),
     ),

@@ -44,7 +44,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
   }
 
   /**
-   * Returns the fields with which a command takes effect after the caller's profile was created. The clock of the
+   * Returns the fields of a command that takes effect only after the creation of the caller's profile. The clock of the
    * deciding worker may be behind. Without `not_before`, the command could then count as an action of the caller's
    * former, deleted profile.
    */
@@ -67,7 +67,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
   }
 
   /**
-   * Notes for both users that one of them has blocked the other or has lifted the block. A block ends a match
+   * Stores notes for both users that one of them has blocked the other or has lifted the block. A block ends a match
    * permanently, so the end of the match has its own notes. These notes remain if the block is lifted before the views
    * contain the block.
    */

@@ -115,7 +115,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
       const { lat, lon, accuracy_m } = input.body
       if ((accuracy_m ?? 0) > LEAST_ACCURACY_M) return noContent()
       const user = userOf(input)
-      // Without a profile, the location would stay in the stores, because only the deletion of a profile removes it.
+      // Without a profile, the location would never be deleted, because only the deletion of a profile removes it.
       const state = await people.self(user)
       const undoJump = await people.checkJump(user, state, { lat, lon })
       const ts = placeTimeOf(state, now())

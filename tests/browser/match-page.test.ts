@@ -140,7 +140,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(await top(page).textContent()).toBe('Person 1, 21')
     await page.getByText('You can continue.').waitFor()
     await page.keyboard.press('ArrowRight')
-    await page.getByText('It has stored your swipe').waitFor()
+    await page.getByText('Your swipe is stored').waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
     await page.keyboard.press('ArrowRight')
     await page.getByText('This person is no longer available.').waitFor()

@@ -1,5 +1,5 @@
 /**
- * Name of the cookie that contains a signed-in page's token. If the public URL has https, the name has a prefix, so
+ * Name of the cookie that contains a signed-in page's token. If the public URL uses https, the name has a prefix, so
  * browsers accept the cookie only from this exact host over TLS. Without the prefix, a neighbouring host could set the
  * cookie.
  */

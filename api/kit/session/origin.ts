@@ -9,7 +9,8 @@ export interface RequestOrigin {
  * Returns whether a page of another origin made the request. Browsers state this in Sec-Fetch-Site, which scripts
  * cannot change. Over plain HTTP, browsers send Sec-Fetch-Site only to the same machine, so Origin shows the origin of
  * the page instead. Requests with neither header come from programs or older browsers, or they only read data.
- * @param publicUrl the URL that browsers use. It may have a different host if a proxy forwards the requests.
+ * @param publicUrl the URL that browsers use. The host of this URL may differ from the host in `url` if a proxy
+ * forwards the requests.
  */
 export function isForeignPage({ header, url }: RequestOrigin, publicUrl: string): boolean {
   const site = header('sec-fetch-site')

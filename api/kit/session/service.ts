@@ -54,7 +54,7 @@ const signInRoute = defineRoute({
     201: {
       description: 'The page is signed in until the token expires.',
       schema: Session,
-      headers: { 'Set-Cookie': 'The session, with HttpOnly and SameSite=Strict, and with Secure if the public URL has https.' },
+      headers: { 'Set-Cookie': 'The session cookie, with HttpOnly and SameSite=Strict, and with Secure if the public URL uses https.' },
     },
   },
   errors: [errors.unauthorized, errors.forbidden],

@@ -10,7 +10,7 @@ export interface Holding<V, H> {
   /** Returns a JSON value that represents the entry in the snapshot. */
   save(held: H): unknown
   load(saved: unknown): H
-  /** Called after every change, and when the table begins to serve different contents. */
+  /** Called after every change to the served contents, and when the table begins to serve different contents. */
   onChange?(): void
 }
 

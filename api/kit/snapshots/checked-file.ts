@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { crc32c } from '../../../kafka/record-batch/checksum.ts'
 import type { SpoolFile, SpoolFiles } from '../spool/files.ts'
 
-/** Error for a snapshot that cannot be used, because it is damaged, too old, or of a different form. */
+/** Error for a snapshot that cannot be used, for example because it is damaged, too old, or of a different form. */
 export class SnapshotError extends Error {
   override readonly name = 'SnapshotError'
 }

@@ -6,7 +6,7 @@ type Measured = Pick<TableState, 'staleMs' | 'isFromSnapshot'> & { readonly size
 const MS_PER_SECOND = 1_000
 
 /**
- * Adds gauges that read their values from each table in a process.
+ * Adds gauges with one value for each table that is added later.
  * @returns a function that adds the table of a topic
  */
 export function measuredTables<T>(

@@ -48,8 +48,8 @@ export function isProcessFolder(name: string): boolean {
 }
 
 /**
- * Returns the name of a folder that sorts after all others. The number in the name is the time in epoch ms. If the
- * clock was set back, the number is one more than the highest existing number.
+ * Returns a name for a new folder, which sorts after the given names. The number in the name is the time in epoch ms.
+ * If the clock was set back, the number is one more than the highest number in the given names.
  */
 export function nameAfter(names: readonly string[], runtime: Runtime): string {
   const highest = names.reduce((found, name) => Math.max(found, Number(NUMBERED.exec(name)?.[1] ?? 0)), 0)
@@ -70,9 +70,10 @@ export async function makeOwn(files: SpoolFiles, parent: string, name: string): 
 
 /**
  * Takes over the folder of a dead process, and keeps copies of its damaged files. Removes its files that contain
- * nothing to send, and the whole folder if there is nothing to send at all. Removes a folder without its final name if
- * it is a day old. Returns undefined if a process has locked the folder, if the folder does not exist, if its name is
- * not that of a process's folder, or if it contains nothing to send.
+ * nothing to send, and the whole folder if there is nothing to send at all. Also removes a folder that has had no final
+ * name for a day, unless it is locked or contains files other than its lock file. Returns undefined if a process has
+ * locked the folder, if the folder does not exist, if its name is not that of a process's folder, or if it contains
+ * nothing to send.
  * @param counterOf returns the index of the counter that counts a record's key
  * @throws Error if a file cannot be read. In that case, nothing is lost, and a later call may succeed.
  */

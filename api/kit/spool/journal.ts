@@ -75,7 +75,8 @@ export class Journal {
   }
 
   /**
-   * Resolves when the record is in the file, or on disk if the record must be durable. Rejects if it cannot be written.
+   * Resolves when the record is in the file, or on disk if the record must be durable. Rejects if writing the record or
+   * syncing the file fails.
    */
   append(record: SpooledRecord, isDurable: boolean, onPlaced: (placed: Placed) => void): Promise<void> {
     const topic = this.#known.get(record.topic) ?? this.#numberOf(record.topic)
@@ -99,7 +100,7 @@ export class Journal {
       .finally(() => this.#written())
   }
 
-  /** Writes nothing more to a segment whose file is damaged. */
+  /** Stops writing to a segment whose file is damaged. If it is the current segment, begins a new one. */
   async leave(segment: Segment): Promise<void> {
     this.#broken.add(segment)
     while (this.#writing !== undefined) await this.#writing

@@ -18,7 +18,7 @@ function ageMs({ oldest }: SpoolState, now: number): number {
 
 export function measureSpool(spool: Observed, registry: Registry, now: () => number): void {
   gauge(registry, 'spool_bytes', 'Size of the files that hold records for Kafka', () => spool.state.bytes)
-  gauge(registry, 'spool_records', 'Records in files that wait for Kafka', () => spool.state.records)
+  gauge(registry, 'spool_records', 'Spooled records that wait for Kafka', () => spool.state.records)
   gauge(
     registry,
     'spool_oldest_seconds',
@@ -33,17 +33,17 @@ export function measureSpool(spool: Observed, registry: Registry, now: () => num
     'Records that were written to a file, because Kafka did not accept them in time or because they are always spooled',
     () => spool.state.spooled,
   )
-  total(registry, 'spool_sent_total', 'Records from files that Kafka has accepted', () => spool.state.sent)
+  total(registry, 'spool_sent_total', 'Spooled records that Kafka has accepted', () => spool.state.sent)
   total(
     registry,
     'spool_refused_total',
-    'Records that were not stored, because the spool was full or the disk could not be written',
+    'Records that were not stored, because the spool was full or closed, or because writing to the disk failed',
     () => spool.state.refused,
   )
   total(
     registry,
     'spool_dropped_total',
-    'Records from files that Kafka rejected permanently, or that were lost because a file was damaged',
+    'Spooled records that Kafka rejected permanently, or that were lost because a file of the running process was damaged',
     () => spool.state.dropped,
   )
 }

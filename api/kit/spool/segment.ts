@@ -35,7 +35,7 @@ export class Segment {
   end = SEGMENT_HEADER.length
   /** Whether `scan` has found bytes that a crash alone cannot explain. */
   isDamaged = false
-  /** Number of bytes of damaged records before `end`. */
+  /** Number of bytes before `end` that cannot be read. */
   skipped = 0
   /** Whether the segment is complete, so that nothing more is appended. */
   isSealed = false

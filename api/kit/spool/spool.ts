@@ -43,7 +43,7 @@ export class TopicAbsent extends Error {
 export type Deliver = (record: SpooledRecord, settled: (outcome: Outcome) => void) => Promise<void>
 
 /**
- * Error for a record that the spool cannot store, because the spool is full or closed, or the disk cannot be written.
+ * Error for a record that the spool cannot store, because the spool is full or closed, or writing to the disk fails.
  */
 class SpoolError extends Error {
   override readonly name = 'SpoolError'
@@ -116,8 +116,8 @@ export class Spool {
   /** Why sending last stopped. The reason is kept so that it is logged only once. */
   #trouble: string | undefined
   /**
-   * Whether a record must be sent again. If so, the spool sends nothing else until it knows the outcome of all other
-   * records.
+   * Whether sending must begin again at the first file, for example because a record must be sent again. If so, the
+   * spool first waits until it knows the outcomes of all records that it has given to the publisher.
    */
   #isBehind = false
   /**

@@ -8,7 +8,7 @@ import type { TlsMaterial } from './material.ts'
 
 export interface ClientCertificates {
   /**
-   * Remembers a new connection and the TLS material that it was opened with. OpenSSL has verified the client's
+   * Remembers a new connection and the TLS material that it was opened with. OpenSSL has checked the client's
    * certificate against the authorities in this material.
    */
   opened(socket: Socket, material: TlsMaterial): void
@@ -102,7 +102,7 @@ export function clientCertificates({ material, names, now }: ClientCertificatesO
     const { refused, expiresAt, caller, names: shown } = connection
     if (refused !== undefined) return { refused }
     if (now() >= expiresAt) return { refused: EXPIRED }
-    if (!isStillTrusted(connection)) return { refused: 'its authority was replaced; open a new connection', mayReconnect: true }
+    if (!isStillTrusted(connection)) return { refused: 'the trusted authorities have changed; open a new connection', mayReconnect: true }
     if (names.length > 0 && !shown.some((name) => names.includes(name))) return { refused: 'its name is not accepted here' }
     return { caller }
   }

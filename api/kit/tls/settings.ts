@@ -25,7 +25,7 @@ export const tlsSettings = settingsFragment({
       'additional port of all HTTP APIs, with TLS, on which callers may present client certificates; needs the three files below',
     ),
     API_TLS_CERT: documented(z.string().optional(), 'PEM file with the certificate of the API and its intermediate certificates'),
-    API_TLS_KEY: documented(z.string().optional(), 'PEM file with the private key of this certificate'),
+    API_TLS_KEY: documented(z.string().optional(), 'PEM file with the private key of the certificate in `API_TLS_CERT`'),
     API_TLS_CLIENT_CA: documented(z.string().optional(), 'PEM file with the authorities that sign client certificates'),
     API_TLS_CLIENT_NAMES: documented(
       list.optional(),

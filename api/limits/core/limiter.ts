@@ -10,7 +10,10 @@ import type { CompiledRule } from './rule.ts'
 /** The parts of a request that rate limits use. */
 export interface LimitedRequest {
   readonly method: string
-  /** The path as the router parses it, so that a different spelling of a path does not bypass its rule. */
+  /**
+   * The path as the router parses it or, for a gateway's request, in normalised spelling. A different spelling of a
+   * path therefore does not bypass its rule. For a route with `countsAs`, that path replaces the path of the request.
+   */
   readonly path: string
   readonly caller: LimitedCaller
   /** The number of requests to count. Default 1. */

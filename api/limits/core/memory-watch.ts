@@ -1,8 +1,8 @@
 /** Watches how full Redis is. The watch uses no timer, so that an idle process does not wake up. */
 export interface MemoryWatch {
   /**
-   * Whether Redis was almost full when it last answered. If this answer is old, reading the property also sends a new
-   * query, without waiting for its answer.
+   * Whether Redis was almost full when it last answered. If the last query is old, reading the property also sends a
+   * new query, without waiting for its answer.
    */
   readonly isShort: boolean
   /**

@@ -13,7 +13,10 @@ export type BatchKind = 'awaited' | 'probe' | 'background'
 
 /** Combines the asks of one event loop turn into few scripts, each for one shard. */
 export interface ScriptBatches {
-  /** Adds asks to the next script for the shard. Resolves with the answer, or as undecided if there is none in time. */
+  /**
+   * Adds asks to the next script for the shard. Resolves with the answer, or as undecided if the script fails or is
+   * late.
+   */
   add(group: string, node: string, kind: BatchKind, asks: readonly Ask[]): Promise<Outcome>
   circuitOf(node: string): Circuit
 }

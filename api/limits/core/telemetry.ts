@@ -35,7 +35,7 @@ export function limiterTelemetry({ registry, log, later }: LimiterTelemetryOptio
   })
   const latency = new Histogram({
     name: 'rate_limit_decision_seconds',
-    help: 'Time that the decision added to a request',
+    help: 'Time that a decision added to a request; requests to which no rule applies are left out',
     buckets: LATENCY_BUCKETS_SECONDS,
     registers: [registry],
   })

@@ -1,8 +1,8 @@
 import type { Outcome, Undecided } from './counter.ts'
 
 /**
- * Waits for an outcome for at most `ms`. An answer that has reached the socket by then is still used, because Node
- * reads sockets before it runs `setImmediate` callbacks.
+ * Waits for an outcome for at most `ms`. After this time, the outcome is undecided. An answer that has reached the
+ * socket by then is still used, because Node reads sockets before it runs `setImmediate` callbacks.
  */
 export async function withTimeout(outcome: Promise<Outcome>, ms: number): Promise<Outcome> {
   let timer: NodeJS.Timeout | undefined

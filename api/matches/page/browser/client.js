@@ -47,7 +47,7 @@ export function claimsOf(token) {
  * @param {string} method
  * @param {string} path
  * @param {object} [body]
- * @returns {Promise<any>} the body of the answer
+ * @returns {Promise<any>} the body of the answer; an empty object if the answer has none
  * @throws {RequestFailed}
  */
 export async function ask(method, path, body) {

@@ -17,8 +17,8 @@ const FEED_LIMIT = 20
  */
 const FILL_BELOW = 5
 /**
- * Minimum time before an incomplete deck is read again. The server repeats a search that found no users only after five
- * seconds, so an earlier request would find nothing new.
+ * Minimum time before a nearly empty deck is read again, and before a failed read is repeated. The server keeps even an
+ * empty result for five seconds, so an earlier request would find nothing new.
  */
 const LEAST_RELOAD_MS = 6_000
 const MOST_RELOAD_MS = 30_000
@@ -52,8 +52,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   /** @type {Candidate[]} */
   let waiting = []
   /**
-   * Users whose swipe the server has not confirmed yet. A feed that was read before the swipe arrives may still contain
-   * these users.
+   * Ids of the swiped users whose requests to the server have not ended yet. A feed that is read before the swipe
+   * arrives may still contain these users.
    */
   const sending = new Set()
   /**
@@ -93,7 +93,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
       }
       return [card]
     })
-    const empty = hasLoaded ? 'Nobody new nearby at the moment. This page looks again by itself.' : 'Looking for people nearby …'
+    const empty = hasLoaded ? 'Nobody new nearby at the moment. This page checks again automatically.' : 'Looking for people nearby …'
     cards.replaceChildren(...(pile.length === 0 ? [make('p', 'empty', empty)] : pile), ...flying)
     refreshButtons()
   }
@@ -128,7 +128,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
         if (!isCurrent()) return
         settle()
         if (answer.queued === true)
-          news.textContent = 'The service is busy. It has stored your swipe and will process it as soon as it can.'
+          news.textContent = 'The service is busy. Your swipe is stored and will take effect later.'
         if (answer.match?.matched === true) onMatch(candidate)
       } catch (error) {
         const failure = failureOf(error)

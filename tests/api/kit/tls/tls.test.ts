@@ -282,7 +282,7 @@ describe('replaced files', () => {
     expect([open.status, open.socket === before.socket, open.body.message]).toEqual([
       401,
       true,
-      expect.stringContaining('its authority was replaced'),
+      expect.stringContaining('the trusted authorities have changed'),
     ])
     expect((await call(port, '/certified', { client: payments })).status).toBe(401)
     expect((await call(port, '/certified', { client: other.issue({ commonName: 'x', usage: 'client' }) })).status).toBe(200)
