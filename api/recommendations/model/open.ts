@@ -296,8 +296,8 @@ async function indexOf(path: string, dimensions: number, lengths: Float32Array, 
   try {
     return await openIndex(path, dimensions, roots)
   } catch (cause) {
-    // If another thread has opened the index, its error does not show whether the file is missing. For a missing file,
-    // `stat` throws its own error, so that the caller fetches the file again.
+    // An error in another thread does not show whether the file is missing. For a missing file, `stat` throws its own
+    // error, so that the caller fetches the file again.
     await stat(path)
     throw new BundleError('the index cannot be read', { cause })
   }
