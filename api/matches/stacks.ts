@@ -65,7 +65,7 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
    * Locks the search of a user and runs it. The request counts as a running search while it asks for the lock, so that
    * requests that arrive together cannot exceed the limit.
    * @param mustBuild whether to search even without the lock
-   * @returns undefined if another search for the user is running
+   * @returns undefined if another search for the user is running and `mustBuild` is false
    */
   async function lockAndBuild(userId: string, token: string, place: Place, mustBuild: boolean) {
     if (running >= MAX_BUILDS) {

@@ -28,7 +28,7 @@ export interface SwipeNotes {
   swiped(userId: string, swipe: RecentSwipe, answer: 'match' | 'queued'): Promise<TakenSwipe>
   /** Stores a note about an accepted rewind, in the same way as `swiped`. */
   rewound(userId: string, swipe: RecentSwipe): Promise<void>
-  /** Returns the swipes of a user whose notes this process could not store yet, oldest first. */
+  /** Returns those swipes of a user whose notes this process has not been able to store yet, oldest first. */
   pendingOf(userId: string): readonly RecentSwipe[]
   close(): void
 }

@@ -3,8 +3,10 @@ import type { Caller } from '../kit/auth/verify.ts'
 import { ApiError, errors, invalidRequest } from '../kit/errors.ts'
 
 /**
- * Returns the user that a request is about: the subject of the token, or the user that a service names. Throws ApiError
- * `forbidden` if the caller may not name this user, and `invalid_request` if a service names no user.
+ * Returns the user that a request is about: the user that the request names, or else the subject of the token. Throws
+ * ApiError `forbidden` if the caller may not name this user, and `invalid_request` if the request names no user and the
+ * subject is not a user id.
+ * @param place the path of the field that names the user, for the error
  */
 export function userOf(caller: Caller, named: bigint | undefined, place: string): bigint {
   const isService = caller.scopes.has('internal')

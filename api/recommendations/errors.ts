@@ -3,7 +3,7 @@ import { defineErrors } from '../kit/errors.ts'
 export const recommendationErrors = defineErrors({
   invalid_page_token: {
     status: 400,
-    when: 'the page_token is forged, comes from an incompatible release, is older than 30 minutes, or belongs to another user',
+    when: 'the page_token is empty or forged, comes from an incompatible release, is older than 30 minutes, or belongs to another user',
     message: 'The page_token is not valid. Ask for a new list.',
   },
   item_not_found: {
@@ -13,12 +13,12 @@ export const recommendationErrors = defineErrors({
   },
   editorial_list_not_found: {
     status: 404,
-    when: 'no editorial list has this name',
-    message: 'There is no such editorial list.',
+    when: 'no editorial list or rule has this name',
+    message: 'There is no such editorial list or rule.',
   },
   model_not_found: {
     status: 404,
-    when: 'no trained model has this version',
+    when: 'the service keeps no model with this version',
     message: 'There is no such model. GET /internal/models lists the models that are kept.',
   },
   no_earlier_model: {

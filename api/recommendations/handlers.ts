@@ -45,7 +45,7 @@ export async function recommendationsHandlers(kit: ServiceKit, settings: Recomme
     openModel: (folder) => open(folder, { openIndex }),
     setTimer: systemTimers.setTimer,
   })
-  gauge(kit.metrics.registry, 'recommendation_model_age_seconds', 'Age of the model that answers; 0 for rules', () => {
+  gauge(kit.metrics.registry, 'recommendation_model_age_seconds', 'Age of the champion that this process uses; 0 for rules', () => {
     const model = models.current(undefined)
     return model === undefined ? 0 : (now() - model.trainedAt) / MS_PER_SECOND
   })

@@ -8,7 +8,7 @@ import { rankCandidates, type Scored } from './rank/rank.ts'
 import { type Tastes, tastesOf } from './rank/tastes.ts'
 import type { RequestUser } from './users/request-user.ts'
 
-/** The data of one request. Apart from it, a list depends only on the sources and on searches of the model. */
+/** The data of one request. Apart from this data, a list depends only on the sources and on the model's searches. */
 export interface RecommendRequest {
   readonly user: RequestUser
   readonly recType: RecType

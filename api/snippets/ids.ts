@@ -25,9 +25,9 @@ function randomId(): string {
 }
 
 /**
- * Generates an unpredictable id that `isWanted` accepts. If it accepts the ids of one partition, the average number of
- * attempts equals the number of partitions, and an attempt takes about a microsecond. With 32 partitions, there are 7 x
- * 10^12 ids per partition.
+ * Generates an unpredictable id that `isWanted` accepts. If `isWanted` accepts only the ids of one partition, the
+ * average number of attempts equals the number of partitions, and an attempt takes about a microsecond. With 32
+ * partitions, there are 7 x 10^12 ids per partition.
  */
 export function newSnippetId(isWanted: (id: string) => boolean): string {
   for (;;) {

@@ -56,7 +56,7 @@ export interface Paging {
 
 export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   function answer({ total, snippets }: SnippetPage, { page, limit }: Paging): Answer {
-    // Expired snippets remain in the view until the next tick of the topology.
+    // Expired snippets remain in the view until a tick of the topology removes them.
     const pastes = snippets.filter(access.isAlive).map(listedJson)
     return jsonAnswer(200, { pastes, total, page, limit }, PRIVATE)
   }

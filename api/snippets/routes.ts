@@ -54,7 +54,7 @@ const readErrors = [snippetErrors.paste_not_found, snippetErrors.private_paste, 
 /** The answer to a request that should not use a read yet. */
 const ASKS_FIRST = {
   description:
-    'Redirects to the page of the snippet, which asks the reader before it uses a read. A snippet with limited reads gives this answer to prefetches, to link previews, and to browsers without a token or an Idempotency-Key.',
+    'Redirects to the page of the snippet, which asks the reader before it uses a read. If the reads of a snippet are limited, prefetches, link previews and the navigations of browsers get this answer, unless the request has a token or an Idempotency-Key.',
   headers: { Location: 'The page.' },
 }
 

@@ -8,7 +8,7 @@ export const trendsErrors = defineErrors({
   },
   past_list_not_found: {
     status: 404,
-    when: 'no snapshot of the location is at most 3 minutes older than `at`',
+    when: 'the location has no snapshot from the 3 minutes before `at`',
     message: 'There is no list of this location at this time or in the 3 minutes before. Lists are kept for 90 days.',
   },
   too_many_readers: {

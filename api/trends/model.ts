@@ -19,7 +19,7 @@ const TrendEntrySchema = z
       description:
         '`Trending` above 3 times the usual volume, `Viral` above 10 times. Except in posted lists, a label needs at least 20 users.',
     }),
-    trending_since: timestamp('When the trend entered the top 30; for trends below the top 30, the end of the counted window.'),
+    trending_since: timestamp('When the trend entered the top 30; below the top 30 and in posted lists, the end of the counted window.'),
     sample_tweets: z.array(z.string()).openapi({ description: 'Ids of the newest tweets, at most 3.', example: ['1234567890123456789'] }),
     rank_change: z.int().nullable().openapi({
       description:

@@ -75,7 +75,7 @@ export const streamRoute = defineRoute({
   operationId: 'streamTrends',
   summary: 'Follow the trends of a location',
   description:
-    'Sends the list as a Server-Sent Event `list` at once and whenever the list changes, about twice a minute. Each event contains the body of `GET /v1/trends`. The event `stale` says that the last list is more than 3 minutes old and must not be shown any longer. A comment every 15 s keeps the connection open. The stream ends when the server stops; an `EventSource` then connects again by itself.',
+    'Sends the list as a Server-Sent Event `list` at once and whenever the list changes, about twice a minute. Each `list` event contains the body of `GET /v1/trends`. The event `stale` says that the last list is more than 3 minutes old and must not be shown any longer. A comment every 15 s keeps the connection open. The stream ends when the server stops; an `EventSource` then connects again by itself.',
   auth: { kind: 'optional' },
   query: z.object({ woeid, safe }),
   answers: {
@@ -242,7 +242,7 @@ export const writeInterestsRoute = defineRoute({
   operationId: 'writeInterests',
   summary: 'Set the interests of the caller',
   description:
-    'Replaces the whole profile. A topic is a term, so its case, its width and a leading # do not matter. A weight multiplies the score of its topic. Topics without a weight have the weight 0.5. Excluded topics never appear in the personalized list.',
+    'Replaces the whole profile. A topic is a term, so its case, its width and a leading # do not matter. A weight multiplies the score of its topic. A trend without a weight gets the greatest weight of its variants, or else 0.5. Excluded topics never appear in the personalized list.',
   auth: { kind: 'user' },
   body: InterestsBody,
   bodyExample: { topic_weights: { football: 2, politics: 0.1 }, exclude_topics: ['spoilers'] },

@@ -18,7 +18,7 @@ const MAX_ATTRIBUTES = 50
 
 const name = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,49}$/, 'must have 1 to 50 characters from a-z, 0-9 and -')
+  .regex(/^[a-z0-9][a-z0-9-]{0,49}$/, 'must have 1 to 50 characters from a-z, 0-9 and -, and must not begin with -')
   .openapi({ example: 'summer-films' })
 const period = { starts_at: z.iso.datetime().nullable().optional(), ends_at: z.iso.datetime().nullable().optional() }
 

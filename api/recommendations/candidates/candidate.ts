@@ -19,7 +19,8 @@ export interface Candidate {
   neighbourScore: number
   /**
    * How strongly the user's last items suggest this item: the greatest strength, the strength from the newest item, and
-   * the number of items that suggest it.
+   * the number of items that suggest this item. If the list is based on an item, that item counts instead of the last
+   * items.
    */
   neighbourBest: number
   neighbourLast: number

@@ -31,7 +31,10 @@ export interface CandidateRequest {
   /** Neighbours, keyed by item: those of the anchor, or those of the user's last ten items if there is no anchor. */
   readonly neighbours: ReadonlyMap<bigint, readonly Neighbour[]>
   readonly model: RecommendationModel | undefined
-  /** The user's vector; undefined if there is no model or the model knows none of the user's items. */
+  /**
+   * The user's vector; undefined if there is no model, its vectors are unavailable, or it knows none of the user's
+   * items.
+   */
   readonly vector: Float32Array | undefined
 }
 

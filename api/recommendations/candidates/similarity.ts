@@ -2,12 +2,15 @@ import type { Neighbour } from '../../../schemas/recommendations/signals/packed-
 import type { ItemTable } from '../items/item-table.ts'
 import type { RecommendationModel } from '../model/model.ts'
 
-/** An item that is similar to a given item. `by` is the channel that has found it. */
+/** An item that is similar to a given item. `by` is the channel that has found the item. */
 export interface SimilarItem {
   readonly row: number
   /** Similarity to the given item, from 0 to 1. */
   readonly similarity: number
-  /** The similarity, reduced for neighbours with few views, because such a similarity may be due to chance. */
+  /**
+   * The similarity. For neighbours, it is reduced if the two items have few views, because it may then be due to
+   * chance.
+   */
   readonly strength: number
   readonly by: 'neighbours' | 'vector' | 'category'
 }

@@ -19,7 +19,7 @@ const text = (characters: number) => z.string().min(1).max(characters).optional(
 export const eventBody = z
   .strictObject({
     user_id: idField('Default: the subject of the token.', '42').optional(),
-    item_id: idField('Unknown items are accepted and counted.'),
+    item_id: idField('The item, which may be unknown. Its statistics include the event only if the item becomes known within an hour.'),
     event_type: z.enum(['VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL']),
     timestamp: z
       .number()

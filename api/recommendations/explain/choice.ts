@@ -3,7 +3,7 @@ import { CONTEXTS } from '../../../schemas/recommendations/ranking/ranking-featu
 import { REC_TYPES } from '../candidates/generate.ts'
 import { idParameter } from '../parameters.ts'
 
-/** The list that the page should explain. */
+/** Schema of the query, which says which list the page should explain. */
 export const choiceQuery = z.object({
   user_id: idParameter('The user.').optional(),
   context: z.enum(CONTEXTS, `must be one of ${CONTEXTS.join(', ')}`).default(CONTEXTS[0]),
@@ -15,7 +15,10 @@ export const choiceQuery = z.object({
 export type Choice = z.infer<typeof choiceQuery>
 type RawQuery = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Returns the first value of each parameter. Empty fields, which forms also send, are left out. */
+/**
+ * Returns the first value of each parameter that is not empty. Forms also send empty fields, so a parameter with only
+ * empty values is left out.
+ */
 export function givenTexts(query: RawQuery): Record<string, string> {
   const given = Object.entries(query).map(([name, value]) => [name, [value ?? []].flat().find((each) => each !== '')])
   return Object.fromEntries(given.filter(([, value]) => value !== undefined))

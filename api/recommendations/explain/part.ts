@@ -31,7 +31,7 @@ export interface ExplainDeps extends Pick<ServiceKit, 'tables' | 'log'> {
 
 /** Number of items that the page shows. A complete list has this many. */
 const SHOWN_ITEMS = 50
-/** Number of training runs whose quality is compared. */
+/** Maximum number of training runs whose models are compared. */
 const SHOWN_RUNS = 10
 const SCOPE = 'internal'
 const SEE_OTHER = 303
@@ -84,8 +84,8 @@ export function explainPart({ lists, shown, catalogue, tables, log }: ExplainDep
     const { value, details } = check(choiceQuery, texts, 'query')
     if (value === undefined) {
       const lines = details.map(({ path, message }) => html`<li>${path.replace('query.', '')} ${message}</li>`)
-      const main = html`<h1>This cannot be explained</h1><ul>${lines}</ul><p><a href="${EXPLAIN}">Start again</a></p>`
-      return await pageAnswer(errors.invalid_request.status, 'This cannot be explained', subject, main)
+      const main = html`<h1>This list cannot be explained</h1><ul>${lines}</ul><p><a href="${EXPLAIN}">Start again</a></p>`
+      return await pageAnswer(errors.invalid_request.status, 'This list cannot be explained', subject, main)
     }
     const choice = value as Choice
     const [explanation, runs] = await Promise.all([explained(choice), lastRuns()])

@@ -12,7 +12,7 @@ export interface LoadedItems {
 /** Number of contents in a block. */
 const CONTENTS_AT_ONCE = 512
 
-/** How the items, their statistics and the contents of the most recently changed items are saved together. */
+/** The snapshot of the items, their statistics, and the contents of the most recently changed items. */
 export const itemSnapshot: FeedSnapshotForm<LoadedItems> = {
   name: 'recommendation-items',
   form: ITEM_TABLE_FORM,

@@ -50,8 +50,8 @@ export interface ItemTable {
   updatedAt(row: number): number
   /**
    * Returns how often the item became one of the last ten items that a user viewed, decayed with a half-life of 30
-   * days. The value is decayed only up to the item's last event, like the weights of its neighbours. Returns 0 for the
-   * row -1.
+   * days. The value is decayed only up to the item's last event or impression, like the weights of its neighbours.
+   * Returns 0 for the row -1.
    */
   enteredAt(row: number): number
   /**

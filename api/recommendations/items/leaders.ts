@@ -5,7 +5,8 @@ import { MAX_TRAITS, NO_TRAIT, type Trait } from './traits.ts'
 /**
  * Lists of items that require a pass over all items. A request for a list rebuilds the lists in three cases: if they
  * are too old (by default after a minute), if the number of items has grown by more than a tenth, or if the list of the
- * requested trait is missing.
+ * requested trait is missing. If there are many items, a missing list causes a pass at the earliest 15 seconds after
+ * the previous pass.
  */
 export interface Leaders {
   /** Rows of the most popular active items of a genre, best first. */

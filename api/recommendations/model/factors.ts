@@ -104,7 +104,7 @@ async function checkedLengths(file: number, rows: number, dimensions: number): P
     const count = Math.min(CHECKED_ROWS, rows - row)
     const length = count * dimensions * BYTES_PER_HALF
     const { bytesRead } = await readPiece(file, bytes, 0, length, row * dimensions * BYTES_PER_HALF)
-    if (bytesRead !== length) throw new FactorsError('the factors are too short')
+    if (bytesRead !== length) throw new FactorsError('the file of the factors is too short')
     for (let at = 0; at < count; at++) {
       let squares = 0
       for (let column = at * dimensions; column < (at + 1) * dimensions; column++) squares += halves[column] * halves[column]

@@ -29,8 +29,8 @@ export type IndexThread = Pick<Worker, 'on' | 'postMessage' | 'terminate'>
  */
 export const MOST_UNANSWERED = 64
 /**
- * How long the thread may answer nothing while too many searches wait, before it is replaced. A thread that works needs
- * milliseconds for an answer, and drops late searches at once.
+ * How long the thread may give no answer while too many searches wait. After this time, the thread is replaced. A
+ * thread that works needs milliseconds for an answer, and drops late searches at once.
  */
 const HUNG_MS = 10_000
 /**

@@ -4,7 +4,7 @@ import type { IndexOpened, IndexThreadData, SearchOutcome, SearchQuery } from '.
 import { answerQuery } from './index-queries.ts'
 import { type VectorIndex, viewVectorIndex } from './vector-index.ts'
 
-/** The thread of `indexThreads`. It opens one index, and searches it until the main thread stops it. */
+/** The thread of `indexThreads`. It opens one index, and answers searches until the main thread terminates it. */
 const { path, dimensions, roots } = workerData as IndexThreadData
 
 function post(message: IndexOpened | SearchOutcome): void {

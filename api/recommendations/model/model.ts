@@ -28,9 +28,9 @@ export interface RecommendationModel {
    */
   similarTo(itemId: bigint, count: number): Promise<readonly NearItem[]>
   /**
-   * Returns the product of a user's vector and an item's factors, at most 1; undefined if the model has no factors for
-   * the item. The product ranks much better than the cosine, because the length of the factors shows how much is known
-   * about the item.
+   * Returns the product of a user's vector and an item's factors, divided by the greatest length of any trained item's
+   * factors; undefined if the model has no factors for the item. The product ranks much better than the cosine, because
+   * the length of the factors shows how much is known about the item.
    */
   productWith(vector: Float32Array, itemId: bigint): number | undefined
   /**
@@ -38,7 +38,7 @@ export interface RecommendationModel {
    * model, the vector is computed from the item's content.
    */
   vectorOf(itemId: bigint): Float32Array | undefined
-  /** Computes the vector of an item that is newer than the model, or replaces it after the content has changed. */
+  /** Computes the vector of an item that is newer than the model. Call this again when the item's content changes. */
   addItem(item: {
     readonly itemId: bigint
     readonly title: string

@@ -9,14 +9,17 @@ import { oldestFirst } from './oldest-first.ts'
  * on.
  */
 export interface NewerItems {
-  /** @param item undefined for a deleted item */
+  /**
+   * Keeps an item, or forgets a deleted one, and updates the item's vector in the given models.
+   * @param item undefined for a deleted item
+   */
   put(itemId: bigint, item: RecommendationItem | undefined, models: readonly (RecommendationModel | undefined)[]): void
   /** Adds all kept items to a model that was just opened, with pauses. The most recently changed items come last. */
   fill(model: RecommendationModel): Promise<void>
   /** Returns the kept items with their contents as text. The most recently changed items come last. */
   saved(): Iterable<readonly [itemId: bigint, content: string]>
   /**
-   * Adds an item that `saved` returned.
+   * Adds an item that `saved` returned, also to the given models.
    * @param updatedAt the `updated_at` of the item
    */
   restore(itemId: bigint, content: string, updatedAt: number, models: readonly (RecommendationModel | undefined)[]): void

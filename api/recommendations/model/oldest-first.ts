@@ -1,6 +1,6 @@
 /** Orders keys by time, and returns the oldest one first. */
 export interface OldestFirst<K> {
-  /** Adds a key. A key that is added again is first forgotten at its former time. */
+  /** Adds a key. If the key was added before with another time, only the new time counts. */
   add(key: K, time: number): void
   /** Removes and returns the key with the oldest time; undefined if there is none. */
   take(): K | undefined
@@ -11,12 +11,15 @@ interface Entry<K> {
   readonly time: number
 }
 
-/** Number of entries from which outdated entries are removed, if they are the greater part. */
+/**
+ * All outdated entries are removed when there are more entries than this, and more than twice as many as were left
+ * after the previous removal.
+ */
 const LEAST_CLEANED = 1_024
 
 /**
- * Creates a binary heap. The entries of keys that were added again or that are no longer needed stay in it until they
- * are the greater part.
+ * Creates a binary heap. The entries of keys that were added again or that are no longer needed are outdated. They stay
+ * in the heap until they reach its top or the heap has more than doubled.
  * @param isValid whether a key is still needed and has this time
  */
 export function oldestFirst<K>(isValid: (key: K, time: number) => boolean): OldestFirst<K> {

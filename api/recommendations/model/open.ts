@@ -96,7 +96,7 @@ export async function openVectors(
   const added = new Map<bigint, { readonly key: number; readonly factors: Float32Array }>()
   const addedIds: bigint[] = []
   const newer = newVectorIndex(dimensions)
-  /** Number of items that were added so far, including replaced ones. */
+  /** Number of items that got their key from this counter. The others got the key of a removed item. */
   let additions = 0
   /** Keys of items that were removed. The next items get these keys. */
   const free: number[] = []
@@ -129,7 +129,7 @@ export async function openVectors(
     return own !== undefined
   }
 
-  /** Computes factors from the content of an item; undefined if no trained item shares its tokens. */
+  /** Computes factors from the content of an item; undefined if the model knows none of the content's tokens. */
   function factorsOf(content: ItemContent): Float32Array | undefined {
     const known = contentTokens(content).flatMap((token) => tokens.get(token) ?? [])
     const sum = new Float32Array(dimensions)
@@ -141,7 +141,7 @@ export async function openVectors(
     return sum.map((value) => value * scale)
   }
 
-  /** Removes an item that was added, if there is one. */
+  /** Removes an item, if it was added after the training. */
   function removeItem(itemId: bigint): void {
     const known = added.get(itemId)
     if (known === undefined) return
@@ -296,8 +296,8 @@ async function indexOf(path: string, dimensions: number, lengths: Float32Array, 
   try {
     return await openIndex(path, dimensions, roots)
   } catch (cause) {
-    // The library does not distinguish a missing file from an unreadable one. If the file is missing, `stat` throws its
-    // own error, so that the caller fetches the file again.
+    // An error in another thread does not show whether the file is missing. For a missing file, `stat` throws its own
+    // error, so that the caller fetches the file again.
     await stat(path)
     throw new BundleError('the index cannot be read', { cause })
   }

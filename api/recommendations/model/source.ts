@@ -15,8 +15,9 @@ import type { OpenModel } from './open.ts'
 export interface FollowedModels extends ModelSource {
   readonly probe: ReadinessProbe
   /**
-   * Adds a changed item to the models. A model that was not trained on the item computes a vector from the item's
+   * Passes a changed item on to the models. A model that was not trained on the item computes a vector from the item's
    * content.
+   * @param item undefined for a deleted item
    */
   putItem(itemId: bigint, item: RecommendationItem | undefined): void
   /** The items whose contents are kept for models. The snapshot of the items contains them. */
@@ -83,8 +84,9 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
   }
 
   /**
-   * Closes models that are no longer in force, once no request can be using them, and removes their files. By then, the
-   * other processes on this host have read the same record, so none of them still opens these files.
+   * Closes models that are no longer in force, once no request can be using them. Also removes the files of versions
+   * that the record no longer names. By then, the other processes on this host have read the same record, so none of
+   * them still opens these files.
    */
   function letGoLater(): void {
     const answering = new Set(inForce())

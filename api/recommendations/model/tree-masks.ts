@@ -1,5 +1,5 @@
 /**
- * Evaluates decision trees by the masks of QuickScorer (Lucchese et al., "QuickScorer", SIGIR 2015). Each tree has a
+ * Evaluates decision trees with the masks of QuickScorer (Lucchese et al., "QuickScorer", SIGIR 2015). Each tree has a
  * mask with one bit per leaf. A split that sends a row to the right removes the bits of all leaves on its left. After
  * all such splits, the leftmost remaining leaf is the one that the row reaches. The splits of a column are sorted by
  * threshold. The splits that send a row to the right therefore come first, and no other splits are visited.

@@ -33,9 +33,9 @@ export interface VectorIndex {
 const CONNECTIVITY = 24
 const EXPANSION_ADD = 128
 /**
- * Number of vectors that the index returns. They are then ranked with their original lengths. The search for similar
- * items needs fewer vectors, because its results only become candidates. This search should also be fast, because one
- * list may need it for five items.
+ * Number of vectors that the index returns, unless more are wanted. They are then ranked with their original lengths.
+ * The search for similar items needs fewer vectors, because its results only become candidates. This search should also
+ * be fast, because one list may need it for five items.
  */
 const LOOKED_AT: Readonly<Record<NearBy, number>> = { product: 1_024, cosine: 512 }
 /** Minimum number of vectors that a search expands. A search also expands at least as many vectors as it returns. */
@@ -109,8 +109,9 @@ function emptyIndex(dimensions: number): Index {
 }
 
 /**
- * Creates an index whose vectors are scaled, so that each has the square root of its original length. With the original
- * lengths, search paths would lead only to the longest vectors. With equal lengths, a search would rank only by angle.
+ * Creates an index whose vectors are scaled, so that the length of each is the square root of its original length. With
+ * the original lengths, search paths would lead only to the longest vectors. With equal lengths, a search would rank
+ * only by angle.
  * @param known square roots of the lengths of the vectors, indexed by key
  */
 function over(index: Index, dimensions: number, known: Float32Array): VectorIndex {

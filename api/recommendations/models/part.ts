@@ -17,7 +17,7 @@ export interface ModelsDeps extends Pick<ServiceKit, 'facts' | 'tables' | 'now' 
   readonly models: Pick<FollowedModels, 'current' | 'history'>
 }
 
-/** Number of training runs that are shown. */
+/** Maximum number of training runs that are shown. */
 const SHOWN_RUNS = 20
 
 /**

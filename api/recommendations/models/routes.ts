@@ -45,7 +45,7 @@ export const modelsRoute = defineRoute({
   operationId: 'recommendationModels',
   summary: 'Get the trained models and the results of the last training runs',
   description:
-    'The newest five versions, the versions in force, and the version that a roll-back would restore are kept. `answering` is the version that the answering process uses now.',
+    'The service keeps the five newest models, the champion, the challenger, and the model that a roll-back would restore. `answering` is the version of the champion that this process uses now, or `rules-1` if it uses the rules.',
   auth: INTERNAL,
   answers: {
     200: {

@@ -22,8 +22,9 @@ const LATE = Symbol('late')
 
 /**
  * Creates reads with a time limit and a circuit breaker. Without the breaker, each request would wait for the whole
- * time limit in every round trip while Redis hangs. If Redis cannot be reached, reads fail at once anyway. There is one
- * breaker for all of Redis. If a single server of a cluster hangs, only reads from that server are delayed.
+ * time limit in every round trip while Redis hangs. If Redis cannot be reached, reads fail at once anyway. All servers
+ * of a Redis cluster share one breaker. If only one server hangs, answers from the others keep the breaker closed, so
+ * reads from the server that hangs wait for the whole time limit.
  */
 export function boundedReads({ timeoutMs, monotonic, timers = systemTimers }: BoundedReadsOptions): BoundedReads {
   const state = circuit(monotonic)

@@ -11,7 +11,8 @@ export interface Reason {
 
 /**
  * Returns the reason for an item.
- * @param isAbout whether the whole list is based on the source item. Otherwise, it is based on the user's last items.
+ * @param isAbout whether the request asked for items that are similar to one item. Otherwise, the source item counts as
+ * an item that the user has watched.
  */
 export function reasonOf(channel: Channel, sourceItemId: bigint | undefined, isAbout: boolean): Reason {
   const isFromItem = sourceItemId !== undefined && (channel === 'neighbours' || channel === 'vector' || channel === 'category')

@@ -4,12 +4,12 @@ import { REC_TYPES } from '../candidates/generate.ts'
 import type { ListedItem } from './page-token.ts'
 
 /**
- * The last personalized list of each user. It is served again while the user's features cannot be read:
- * docs/services/recommendations.md#degraded
+ * The last personalized list of each user. It is served again while the user's features cannot be read or the model's
+ * vectors are unavailable: docs/services/recommendations.md#degraded
  */
 export interface LastLists {
   keep(userId: bigint, list: readonly ListedItem[]): void
-  /** Returns the last list of a user; undefined if it is older than 30 minutes or no longer kept. */
+  /** Returns the last list of a user; undefined if it is older than 30 minutes or not kept. */
   of(userId: bigint): readonly ListedItem[] | undefined
 }
 

@@ -34,7 +34,7 @@ const MAX_ITEMS = 50
  * computed.
  */
 const MAX_CHARACTERS = 12_000
-const FOREIGN = 'The page_token was not issued by this service. Ask for a new list.'
+const FOREIGN = 'The page_token is not valid, or comes from another release. Ask for a new list.'
 const id = z.string().regex(/^-?\d{1,19}$/)
 
 const form = z.strictObject({

@@ -75,7 +75,7 @@ export function rehearsal(deps: RehearsalDeps): ReadinessProbe {
   }
 }
 
-/** Returns a user who has recently chosen random items. */
+/** Returns a user who has recently viewed random items. */
 function inventedUser({ items, random, now }: RehearsalDeps): RequestUser {
   const itemIds = Array.from({ length: HISTORY }, () => items.idAt(Math.floor(random() * items.size)))
   const recent = [...new Set(itemIds)].slice(0, RECENT)

@@ -13,9 +13,9 @@ export interface RequestUser {
   readonly interactions: number
   /** Hours since the last event; undefined if the user had no event in the last 7 days. */
   readonly hoursAway: number | undefined
-  /** The last five items, the newest first. */
+  /** The last five items that the user viewed, the newest first. */
   readonly lastViewed: readonly bigint[]
-  /** The last ten items, the newest first. */
+  /** The last ten items that the user viewed, the newest first. */
   readonly recent: readonly bigint[]
   readonly session: readonly bigint[]
   /** The last 100 interactions, the newest first. */
@@ -34,7 +34,7 @@ export interface RequestUser {
   readonly preferences: readonly StatedPreference[]
   /** The `updated_at` of the user's preferences, epoch ms; 0 if it is unknown. */
   readonly preferencesAt: number
-  /** Offset of the newest included event in `interactions`; -1 if there is none. */
+  /** Offset, in topic `interactions`, of the newest event that the features include; -1 if there is none. */
   readonly throughOffset: number
 }
 

@@ -34,7 +34,7 @@ export async function compareSnippets({ contents, comparer }: CompareDeps, { fro
   const before = await textOf(contents, from, address)
   const after = await textOf(contents, to, address)
   const patch = await comparer.ask({ from: from.id, to: to.id, before, after })
-  if (patch === undefined) throw new ApiError(errors.unavailable, { message: 'Too many comparisons are running. Try again shortly.' })
+  if (patch === undefined) throw new ApiError(errors.unavailable, { message: 'The comparison cannot run now. Try again shortly.' })
   if (patch === null) throw new ApiError(snippetErrors.not_comparable)
   return jsonAnswer(200, { from: from.id, to: to.id, ...patch }, PRIVATE)
 }

@@ -37,7 +37,7 @@ export interface TrendStreamsOptions {
 export const MAX_READERS = 1_000
 /**
  * Maximum number of readers with one address. Behind a load balancer, the limit on connections per address does not
- * apply. Without this limit, one client could therefore take all streams.
+ * apply. Without a limit on readers, one client could therefore take all streams.
  */
 export const MAX_READERS_PER_ADDRESS = 100
 const LOOK_EVERY_MS = 1_000
@@ -67,7 +67,7 @@ interface Channel {
   readonly safe: boolean
   /** The readers with their addresses. */
   readonly readers: Map<StreamReader, string>
-  /** The ETag of the list that was sent last; STALE if the event `stale` was sent last. */
+  /** The ETag of the list that was sent last; STALE if the event `stale` was sent last; undefined before any event. */
   sent: string | typeof STALE | undefined
   /** The list that was sent last; undefined if no list was sent. */
   body: Uint8Array | undefined

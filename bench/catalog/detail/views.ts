@@ -15,7 +15,10 @@ const WAREHOUSES = ['east', 'west']
 const LEADERS = 12
 /** Partition that contains all data of the views. On one machine, the catalogue's topics have a single partition. */
 const PARTITION = 0
-/** Interval at which due stock changes are written to the view. The sink writes at the same interval. */
+/**
+ * Interval at which due stock changes are written to the view. The inventory topology commits at the same interval, and
+ * the sink writes the changes of each commit.
+ */
 const CHANGES_EVERY_MS = 15
 /**
  * Difference between the ids of the products that consecutive stock changes affect. The load requests products in the

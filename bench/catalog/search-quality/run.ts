@@ -70,7 +70,7 @@ async function measure({ titles, queries }: Judgments, seed: number, url: string
   const lines = [
     `${queries.length} queries, ${titles.size} titles. The boosts were chosen on every second query.`,
     '',
-    row(['NDCG@10', 'all', 'queries that chose the boosts', 'the others', 'one mistake in each', 'lost by mistakes']),
+    row(['NDCG@10', 'all', 'queries used to choose the boosts', 'the others', 'one mistake in each', 'lost by mistakes']),
     row(['---', '---', '---', '---', '---', '---']),
   ]
   for (const line of lines) process.stdout.write(`${line}\n`)

@@ -16,8 +16,8 @@ import { DEPTH, ndcg } from './ndcg.ts'
 
 const CONSTANTS = [1, 2, 4, 6, 8, 10, 14, 20, 30, 50, 100]
 /**
- * Number of candidates per query. Products with lower text scores are left out, because the other factors can hardly
- * raise them into the first ten.
+ * Number of candidates per query: the products with the greatest text scores. The other factors can hardly raise any
+ * other product into the first ten.
  */
 const CANDIDATES = 1_000
 /** Number of random draws of the other factors for each query. */

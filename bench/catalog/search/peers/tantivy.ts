@@ -20,7 +20,10 @@ export interface Tantivy {
   stop(): void
 }
 
-/** Starts the process and sends it the products. @throws PeerMissingError when Tantivy cannot be installed */
+/**
+ * Starts the process and sends it the products.
+ * @throws PeerMissingError if Tantivy cannot be installed
+ */
 export async function startTantivy(count: number, make: (number: number) => CatalogDocument): Promise<Tantivy> {
   const environment = pythonEnvironment({ name: 'tantivy', requirements: REQUIREMENTS, tools: join(localConfig().home, 'tools') })
   const bin = await environment.catch((error: Error) => {
