@@ -108,7 +108,7 @@ const ridePrices = topology('ride-prices', (t) => {
  * The test driver runs a topology on an in-memory broker, with the same code that runs it on Kafka. `pipe` acts as a
  * producer and `read` as a consumer. Everything happens inside these calls, so a test never has to wait.
  */
-test('every ride has a price, and test rides are free', () => {
+test('a ride gets a price, and a test ride is dropped', () => {
   const driver = testDriver(ridePrices)
 
   driver.pipe(rides, 'bike-7', { rider: 'ann', minutes: 10, test_ride: false })

@@ -143,7 +143,7 @@ test('the first stage sends one sum per station and commit', () => {
   )
 })
 
-test('rides that were aggregated before and after a crash are counted once', () => {
+test('rides that are aggregated again after a crash are counted once', () => {
   const driver = testDriver(summedUp, { commit: 'manual' })
   for (const [bike, station] of DAY) driver.pipe(rides, bike, station)
   driver.run() // everything is aggregated, nothing is committed

@@ -35,8 +35,9 @@ const counts: Topic<string, number> = { name: 'return-counts', key: utf8, value:
 const MINUTE_MS = 60_000
 const NOON = Date.UTC(2026, 5, 1, 12, 0)
 
-/** Convert between `12:03` and epoch ms. */
+/** Returns the epoch ms of a time of day, such as `12:03` or `12:04:30`. */
 const at = (clock: string) => Date.parse(`2026-06-01T${clock.padEnd(8, ':00')}Z`)
+/** Returns the time of day, such as `12:03`. */
 const clockOf = (time: number) => new Date(time).toISOString().slice(11, 16)
 
 function bikeReturned(driver: TestDriver, station: string, clock: string): void {

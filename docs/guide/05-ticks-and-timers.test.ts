@@ -107,7 +107,7 @@ test('a bike that was returned while the worker was stopped is not missing', () 
  * | `clock` | runs when | for |
  * |---|---|---|
  * | `event` | a record moves stream time to a multiple of `everyMs` or past it | closing windows while records arrive, even if the records are old |
- * | `caught-up` | the wall clock reaches a multiple, and everything that was in the source by then is processed | closing windows, timers: work whose result depends on the input |
+ * | `caught-up` | the wall clock reaches a multiple, and everything that was in the sources by then is processed | closing windows, timers: work whose result depends on the input |
  * | `wall` | the wall clock reaches a multiple, regardless of the backlog | work that is independent of the input: heartbeats, deleting old keys |
  *
  * All three clocks tick at multiples of `everyMs` since 1970 (UTC), so an hourly tick runs on the hour on every worker.

@@ -17,7 +17,7 @@ import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 const MINUTE_MS = 60_000
 const NOON = Date.UTC(2026, 5, 1, 12, 0)
-/** By this time, the marker for noon has been sent (see `delayMs` below). */
+/** At this time, the marker for noon is due (see `delayMs` below). */
 const START = NOON + 2_000
 const CITY = 'city'
 
@@ -48,15 +48,14 @@ const busiest: Topic<string, Busy[]> = { name: 'busiest-stations', key: utf8, va
  *
  * - The first stage calls `.markTime({ everyMs, delayMs, to })`. At `delayMs` after 12:01, for example, the stage notes
  *   the end offsets of its source. When all records before these offsets are processed, the stage writes a *time
- *   marker* for 12:01 to every partition of the next topic. The marker is in the same transaction as the output from
- *   these records, and comes after it. (`delayMs` allows for records that were sent before 12:01 and arrive a little
- *   later.)
+ *   marker* for 12:01 to every partition of the next topic. The marker comes after all output from these records, which
+ *   is in the same transaction or an earlier one. (`delayMs` allows for records that were sent before 12:01 and arrive
+ *   a little later.)
  * - A later stage calls `.onTime(name, options, handler)`. The handler runs when the markers for 12:01 from *all*
  *   partitions of the previous stage have arrived. The stage sends the handler's output together with its own marker
  *   for the next stage (`forwardTo`).
- * - If the marker of one partition does not arrive, the time of the later stages does not advance. By default,
- *   therefore, no result is published without the counts of that partition (but see `closeWithout` in
- *   `docs/engine-reference.md`).
+ * - By default, the time of the later stages does not advance while the marker of one partition is missing. No result
+ *   is therefore published without the counts of that partition (but see `closeWithout` in `docs/engine-reference.md`).
  *
  * The last stage keeps its ranking in a `topKStore`, which holds the K best items of each group. `compare` must define
  * an order for any two different items, so that the list does not depend on the order in which items arrive. In this

@@ -109,7 +109,7 @@ test('the function runs twice, but its effect happens once', () => {
  * step, they store the offset up to which they have applied the topic.
  *
  * Processors should not read the system clock or generate random numbers either, because a second run could then have a
- * different result. `ctx.now` is a clock that tests can set.
+ * different result. If you need the wall clock, use `ctx.now`, which tests can set.
  *
  * ## Any crash at any time
  *

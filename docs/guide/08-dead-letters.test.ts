@@ -237,9 +237,9 @@ test('with the policy `dead-letter`, a record leaves nothing but a dead letter i
 
 /*
  * Skipping a record after an exception takes a few tens of milliseconds, because the records since the last commit are
- * processed again. The metric `records_skipped_total` and the log events `record_failed` (with the stack trace) and
- * `record_skipped` show how many records were skipped. Watch this number: with these policies, a bug that affects every
- * record turns every record into a dead letter.
+ * processed again. The metric `records_skipped_total` counts the skipped records. The log events `record_failed` (with
+ * the stack trace) and `record_skipped` show some of them. Watch the metric: with these policies, a bug that affects
+ * every record turns every record into a dead letter.
  *
  * A policy applies only if a single record caused the failure. No single record is the cause of failures in ticks,
  * `beforeCommit` and time handlers. Such failures stop the worker under every policy.
@@ -266,8 +266,8 @@ test('with the policy `fail`, a bad record stops the worker', () => {
  *     npm run dlq -- replay pricing --code negative_length      sends them to their source topics again
  *
  * Replay dead letters only after you have fixed the cause, because each of them is replayed only once. If a replayed
- * record fails again, it becomes a new dead letter. Its header `dead-letter.replays` counts the replays, and it is not
- * replayed again unless you ask for this with `--again`.
+ * record fails again, it becomes a new dead letter, whose header `dead-letter.replays` counts the replays. Dead letters
+ * that have been replayed, and new ones with this header, are replayed only with `--again`.
  *
  * Read next: chapter 9, schemas. Sources: `pipelines/engine/task/dead-letter.ts`,
  * `pipelines/engine/task/failed-records.ts`, `pipelines/engine/topology/outcome.ts`.

@@ -163,7 +163,7 @@ test('a topology with state outside a store passes in some modes and fails in th
 /*
  * ## What the driver cannot show
  *
- * The driver has one process, so no task moves between workers. Its broker never fails, and the test controls its
+ * The driver has one process, so no task moves between workers. Its broker never fails, and the test controls the
  * clock. The engine's own tests cover what the driver leaves out, with real brokers
  * (`tests/pipelines/engine/worker/crash.integration.test.ts` and the other tests in its folder), so your tests need not
  * repeat it. Your service still needs one test that shows that all its parts work together: producer, topology, sink,

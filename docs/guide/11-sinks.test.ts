@@ -118,8 +118,8 @@ test('every line is shown, and the sink reports when it has caught up', async ()
   const board = newDisplays()
   const sink = runSink(driver, displayTarget(board))
 
-  // Before the sink is ready, a reader must not conclude that a value is absent. Millrace's APIs respond with 503
-  // `not_ready`.
+  // Before the sink is ready, a reader must not conclude that a value is absent. Until then, Millrace's APIs
+  // respond with 503 `not_ready`.
   await eventually(() => sink.isReady).toBe(true)
   expect([...board.shown.values()]).toEqual(['harbour: 3 bikes', 'museum: empty'])
 

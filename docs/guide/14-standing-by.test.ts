@@ -118,7 +118,8 @@ test('the worker that takes over restores nothing, because it already has the st
 /*
  * A standby also answers queries if the query permits it: with `{ standby: true }`, or over HTTP with `standby=1`. Its
  * answer has `role: standby`, the number of changelog records that it lacks (`behind`), and the time at which its state
- * was current (`asOf`). While a worker is dead and its partitions are not assigned yet, only the standbys can answer.
+ * was current (`asOf`). Over HTTP, these fields are `records_behind` and `as_of`. While a worker is dead and its
+ * partitions are not assigned yet, only the standbys can answer.
  *
  * ## The price
  *

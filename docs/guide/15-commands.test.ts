@@ -315,8 +315,8 @@ test('an extension that was sent in time counts, although the worker was down wh
  * A sink writes decisions to Redis: a view sink in which `decisionView` wraps the service's own view. In the API,
  * `api/kit/commands/commands.ts` gives the command an id, binds the caller's Idempotency-Key to one request, and waits
  * for the answer. If no answer arrives in time, the API responds with 503 and the command's id. `api/kit/README.md`
- * describes the three parts that a service needs for commands. `pipelines/links/topology.ts` is an example, with ticks
- * that change state without a command.
+ * describes the three parts that a service needs for commands. `pipelines/links/topology.ts` is an example, with a
+ * tick that changes state without a command.
  *
  * Read next: chapter 16, joins. Sources: `pipelines/engine/commands/`, `schemas/commands/topics.ts`,
  * `state/views/results.ts`, `api/kit/commands/waiting.ts`.
