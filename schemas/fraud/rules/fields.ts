@@ -108,7 +108,7 @@ const ENTRIES = {
   ...velocityOf('ip', 'from the IP address'),
   ...velocityOf('card', 'of the card'),
 
-  'geo.distance_from_last_txn_km': ['number', 'features.geo_distance_km', "kilometres from the user's previous transaction"],
+  'geo.distance_from_last_txn_km': ['number', 'features.geo_distance_km', "kilometres from the user's last known location"],
   'geo.impossible_travel': [
     'boolean',
     'features.geo_impossible_travel',
