@@ -42,8 +42,8 @@ export interface SentBatch {
 }
 
 /**
- * A pool of buffers for batches. The buffers of finished and dropped batches return to it, so that new batches can use
- * them.
+ * A pool of buffers for batches. The buffers of acknowledged and dropped batches return to it, so that new batches can
+ * use them.
  */
 export interface BufferPool {
   take(): Buffer | undefined
@@ -126,12 +126,12 @@ export class PartitionAppender implements RecordAppender {
   #pendingRecords = 0
   /** True while a request that contains the batch `#sent` is in flight. */
   inFlight = false
-  /** Earliest reading of `Runtime.monotonic` at which the batch `#sent` may be sent again. */
+  /** Earliest reading of `Runtime.monotonic` at which a batch may be sent. */
   retryAt = 0
   attempts = 0
-  /** Reading of `Runtime.monotonic` at the first failed attempt to send the batch `#sent`. */
+  /** Reading of `Runtime.monotonic` at the first failed attempt since the last acknowledgement; undefined if none. */
   troubledSince: number | undefined
-  /** True when the last answer suggests that another broker now leads the partition. */
+  /** True if another broker may lead the partition now, because the last attempt was refused or not answered. */
   leaderLost = false
   /**
    * The offset after the last acknowledged batch of this transaction; undefined before the first acknowledgement, and

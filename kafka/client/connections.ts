@@ -18,9 +18,9 @@ export interface Broker {
 }
 
 /**
- * The connections of one client component (a fetch slot, a producer or a group member), one per broker. A broker
- * answers the requests of a connection in order, so slow requests (fetch, acks=all) must not share a connection with
- * urgent requests.
+ * The connections of one client component (such as a fetch slot, a producer or a group member), one per broker. A
+ * broker answers the requests of a connection in order, so slow requests (fetch, acks=all) must not share a connection
+ * with urgent requests.
  */
 export interface Connections {
   get(broker: Broker): Promise<Connection>
@@ -34,8 +34,8 @@ export interface Connections {
 }
 
 /**
- * Maximum number of unanswered requests per connection. Further requests wait in this process. With more than 5
- * unanswered requests, the order of idempotent produce requests could also change.
+ * Maximum number of unanswered requests per connection. Further requests wait in this process. With more than five,
+ * idempotent produce requests could get out of order.
  */
 const MAX_IN_FLIGHT = 5
 

@@ -11,7 +11,10 @@ export interface Coordinator {
    * @throws Disconnected when there is no answer; the next call looks up the coordinator again
    */
   send<Args extends unknown[], Response>(api: API<Args, Response>, ...args: Args): Promise<Response>
-  /** Must be called when the coordinator has moved. The next request looks up the coordinator again. */
+  /**
+   * Must be called when the coordinator has moved or is loading its log. The next request looks up the coordinator
+   * again.
+   */
   forget(): void
   close(): Promise<void>
 }
@@ -21,7 +24,10 @@ export function openCoordinator(context: Context, cluster: Cluster, kind: Coordi
   const closing = new AbortController()
   let broker: Broker | undefined
   let finding: Promise<Broker> | undefined
-  /** How many times in succession the broker that was looked up has answered that it is not the coordinator. */
+  /**
+   * How many times in succession the broker that was looked up has answered that it is not the coordinator, or cannot
+   * act as one yet.
+   */
   let refusals = 0
 
   async function find(): Promise<Broker> {

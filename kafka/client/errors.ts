@@ -74,7 +74,7 @@ const REACTIONS = {
   ],
   /** The coordinator has moved or is loading its log: look the coordinator up again and retry. */
   'stale-coordinator': ['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS'],
-  /** A broker or a transaction coordinator is in a transient state: retry. */
+  /** A broker or coordinator is in a transient state, or has not answered: retry. */
   passing: [
     'REQUEST_TIMED_OUT',
     'NOT_ENOUGH_REPLICAS',

@@ -42,7 +42,9 @@ const RESPONSES_AHEAD = 2
 
 /** Callbacks with which the loop informs its fetcher. */
 export interface FetchLoopHooks {
-  /** Called after responses were stored and the next request was sent. */
+  /**
+   * Called when a partition that is not paused has received data or an empty answer, after the next request was sent.
+   */
   arrived(): void
   /**
    * Called with the error that `poll` must throw, and the positions that it concerns. If only some positions cannot be
@@ -186,7 +188,7 @@ export function openFetchLoop(
     exchange(leader, slot, rotated, waitMs).then(answered, failed)
   }
 
-  /** Delays the next fetch of these partitions if the response had few records, so that the next response has more. */
+  /** Delays the next fetch of these partitions if the response had only a little data, so that the next has more. */
   function collect(states: readonly FetchPosition[], { partitions }: FetchResponse): void {
     if (options.collectMs === 0) return
     const bytes = partitions.reduce((sum, { records }) => sum + records.length, 0)

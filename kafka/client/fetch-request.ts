@@ -146,7 +146,7 @@ function readPartition(reader: Reader, topicId: string): FetchedPartition {
   return { topicId, partition, errorCode, highWatermark, lastStableOffset, aborted, records, diverging }
 }
 
-/** Reads the tagged fields of a partition. A client needs only one of them, the diverging epoch. */
+/** Reads the tagged fields of a partition. This client uses only one of them, the diverging epoch. */
 function readDiverging(reader: Reader): EpochEnd | undefined {
   let diverging: EpochEnd | undefined
   for (let left = reader.readUnsignedVarInt(); left > 0; left--) {

@@ -27,7 +27,8 @@ function addressIn(clientId: string): string | undefined {
 /**
  * Returns the members of a group as its coordinator describes them, sorted by member id. The result is empty if the
  * group does not exist.
- * @throws Disconnected when no answer comes in time; TransportError when the request is refused or `signal` fires
+ * @throws Disconnected when there is no answer, or no successful one in time; TransportError when the request is
+ * refused or `signal` fires
  */
 export async function describeMembers(
   context: Context,

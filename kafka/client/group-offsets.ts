@@ -24,7 +24,7 @@ const UNSTABLE_WAIT_MS = 10
 const NO_OFFSET = -1n
 /**
  * How often a request is repeated although the broker refuses the member epoch and a heartbeat has not changed it.
- * After that, another process must have taken this member's place.
+ * After that, the transport concludes that another process has taken this member's place.
  */
 const MAX_EPOCH_REPEATS = 20
 

@@ -2,7 +2,7 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import { groupView } from '../group-view.ts'
 import type { GroupPeer } from '../transport.ts'
 
-/** How long a list of members is used before it is read again. It can be long, because groups rarely change. */
+/** How long a list of members is used before it is read again. The time can be long, because groups rarely change. */
 const MEMBERS_MAX_AGE_MS = 10_000
 /** Pause before a process is checked a second time, so that a single wrong answer does not remove a member. */
 const CONFIRM_AFTER_MS = 100

@@ -56,7 +56,8 @@ export const kafkaOptions = z
     requestTimeoutMs: z.number().int().positive().default(REQUEST_TIMEOUT_MS),
     /**
      * How long requests are repeated before they fail. This limit applies to the requests of an at-least-once producer,
-     * to the requests of each transaction step before EndTxn, and to requests about topics and offsets.
+     * to the requests of each transaction step before EndTxn, to confirmations of a membership, and to requests about
+     * topics and offsets, except reads of committed offsets.
      */
     deliveryTimeoutMs: z.number().int().positive().default(DELIVERY_TIMEOUT_MS),
     /**

@@ -77,8 +77,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     if (transactions !== undefined && status !== 'new' && (await transactions.isReplaced(id))) {
       status = 'fenced'
       throw new ReplacedError(
-        `another process has initialised the transactional id ${transactionalId} and still uses it. Stop one of the two, and give the one that ` +
-          'remains a separate state folder (a copied folder contains the same identity)',
+        `another process has initialised the transactional id ${transactionalId} after this one. Stop one of the two processes. If one of them ` +
+          'uses a copied state folder, delete identity-*.json in the copy, because the copy contains the same identity',
       )
     }
     // An unanswered request may already have raised the epoch, so from here on a higher epoch does not prove that

@@ -183,7 +183,7 @@ export class PublishLane implements PublishAppender {
     stamped.isInFlight = false
     stamped.outcome = outcome
     const index = this.#stamped.indexOf(stamped)
-    // The acknowledgement of a later batch has already settled this batch.
+    // This batch is settled already, for example by the acknowledgement of a later batch.
     if (index < 0) return
     if (outcome.kind === 'appended') this.#acknowledgeUpTo(index)
     else {
@@ -328,8 +328,8 @@ export class PublishLane implements PublishAppender {
 }
 
 /**
- * Returns the error to report for a refused batch. If the refusal does not depend on the records alone, an earlier
- * attempt, whose outcome is unknown, may have written them.
+ * Returns the error to report for a refused batch. Unless the records themselves caused the refusal, an earlier attempt
+ * may have written them, or this one if the error is unexplained.
  */
 function refusal(error: TransportError, sends: number): TransportError {
   if (DIVISIBLE.has(error.code) || (sends === 1 && error.code !== UNEXPLAINED)) return error
@@ -341,7 +341,7 @@ function uncertain(error: TransportError): TransportError {
   return explained(error, 'the record may have been written', false)
 }
 
-/** Adds to an error whether its record was written. */
+/** Adds to an error what is known about the fate of its record. */
 function explained(error: TransportError, fate: string, fatal: boolean): TransportError {
   return new TransportError(error.code, `${error.message}; ${fate}`, { fatal, cause: error })
 }

@@ -190,7 +190,9 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   function acknowledge(appender: PartitionAppender, baseOffset: number, doing: string): void {
     if (appender.isBelowLogEnd(baseOffset)) {
       log.error({ topic: appender.topic, partition: appender.partition, base_offset: baseOffset }, 'kafka_log_truncated')
-      failure ??= new FencedError(`${doing}: the log has lost records, as it continues at offset ${baseOffset}`)
+      failure ??= new FencedError(
+        `${doing}: the log has lost acknowledged records: the broker appended this batch at offset ${baseOffset}, below the known end of the log`,
+      )
     }
     appender.acknowledge(baseOffset)
   }

@@ -16,8 +16,8 @@ import {
 export interface MemoryGroups {
   /**
    * Adds a member to the group.
-   * @returns the number of this membership. A member that joins again with the same id gets a new number, so the two
-   * memberships have separate assignments
+   * @returns the number of this membership. A member that joins again with the same id gets a new number, and calls
+   * with the earlier number have no effect
    */
   join(groupId: string, memberId: string, topics: readonly string[], address?: string): number
   leave(groupId: string, memberId: string): void

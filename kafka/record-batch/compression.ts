@@ -19,7 +19,7 @@ export function compress(codec: Compression, data: Buffer): Buffer {
  * Unpacks data without allocating much more than `maxBytes`, because with some codecs a megabyte can unpack to
  * gigabytes.
  * @returns undefined when the data unpacks to more than `maxBytes`
- * @throws TransportError with code CORRUPT_BATCH
+ * @throws TransportError with code CORRUPT_BATCH for damaged data or an unknown codec
  */
 export function decompress(codecNumber: number, data: Buffer, maxBytes: number): Buffer | undefined {
   const codec = COMPRESSIONS[codecNumber]
@@ -31,7 +31,7 @@ export function decompress(codecNumber: number, data: Buffer, maxBytes: number):
     return unpacked !== undefined && unpacked.length > maxBytes ? undefined : unpacked
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === OUTPUT_TOO_LARGE) return undefined
-    throw new TransportError('CORRUPT_BATCH', `a record batch does not decompress as ${codec}`, { fatal: true, cause })
+    throw new TransportError('CORRUPT_BATCH', `a record batch cannot be decompressed with ${codec}`, { fatal: true, cause })
   }
 }
 

@@ -34,8 +34,8 @@ interface Decoded {
 const LEAST_BYTES = 32_768
 /**
  * Maximum size of one compressed batch after unpacking, including the columns that describe its records. Brokers limit
- * only the packed size, and a packed megabyte can unpack to gigabytes. Real batches are far smaller: producers by
- * default write about 1 MiB, unpacked.
+ * only the packed size, and a packed megabyte can unpack to gigabytes. Real batches are far smaller: by default,
+ * producers write at most about 1 MiB, unpacked.
  */
 const MAX_UNPACKED_BYTES = 64 * 1_048_576
 const TOO_LARGE = 'BATCH_TOO_LARGE'

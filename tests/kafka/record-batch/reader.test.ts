@@ -147,7 +147,7 @@ test('a batch in an old message format causes an error that names the format', (
 test('bytes that cannot be decompressed cause an error that names the codec', () => {
   const batch = batchOf([textRecord('a')], { codec: 'gzip' })
   batch.fill(0xee, RECORDS_AT)
-  expect(() => read(resigned(batch))).toThrow(/does not decompress as gzip/)
+  expect(() => read(resigned(batch))).toThrow(/cannot be decompressed with gzip/)
 })
 
 test("the reader accepts snappy in the Java client's framing", () => {
@@ -325,7 +325,7 @@ test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)(
     whole.fill(0xff, RECORDS_AT)
     const fetched = { topic: 't', partition: 3, records: resigned(whole), from: 0, aborted: [], unreadableBatches: 'stand-in' as const }
     expect(readChunks({ ...fetched, verifyChecksums: true }).map(({ unreadable }) => unreadable)).toEqual([
-      `a record batch does not decompress as ${codec}`,
+      `a record batch cannot be decompressed with ${codec}`,
     ])
     expect(() => readChunks({ ...fetched, verifyChecksums: false })).toThrow(expect.objectContaining({ code: 'CORRUPT_BATCH' }))
   },
