@@ -79,8 +79,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
 
   function recreated(topic: string, partition: number, next: number, reason: string): Error {
     return new Error(
-      `table ${table.name} holds ${topic}-${partition} up to offset ${next - 1}, but ${reason}: the topic was recreated. ` +
-        `Drop the table (or delete the rows of this topic). The sink then fills it again.`,
+      `table ${table.name} holds ${topic}-${partition} up to offset ${next - 1}, but ${reason}: the topic was recreated or has lost records. ` +
+        `Drop the table (or, if the topic has another id, delete the rows of this topic). The sink then fills it again.`,
     )
   }
 
