@@ -48,8 +48,8 @@ export type { TopicSpec } from './transport/topics.ts'
 
 export interface Transport {
   /**
-   * Rejects with UNSUPPORTED_BROKER for brokers older than Kafka 4.0, and with BROKERS_UNREACHABLE if no broker
-   * answers.
+   * Rejects with UNSUPPORTED_BROKER for brokers that are older than Kafka 4.0 or do not enable KIP-848 groups, and with
+   * BROKERS_UNREACHABLE if no broker answers.
    */
   connect(): Promise<void>
   /**

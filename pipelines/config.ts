@@ -122,12 +122,12 @@ export interface PipelinesConfig extends KafkaSettings, StateSettings, ValueOf<t
   readonly services: readonly ChosenPipeline[]
 }
 
-/** The variables that every worker reads, regardless of its services. */
+/** The worker's own variables. Every worker also reads those of Kafka and of the databases. */
 export const WORKER_VARIABLES: readonly Variables[] = [choiceSettings.variables, workerSettings.variables]
 
 /**
  * Reads the configuration of a worker.
- * @throws SettingsError that lists every wrong setting and how to correct it
+ * @throws SettingsError that lists every wrong setting and what is wrong with it
  */
 export function readPipelinesConfig(env: Environment = process.env): PipelinesConfig {
   return readSettings(env, ({ read }) => {

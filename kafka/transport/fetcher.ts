@@ -53,8 +53,8 @@ export interface FetcherOptions {
    */
   readonly unreadableBatches?: UnreadableBatches
   /**
-   * Approximate size of the unpacked records that one `poll` returns. This limit bounds how long a poll blocks the
-   * event loop. Default 4 MiB.
+   * Approximate maximum size of the unpacked records that one `poll` returns, in bytes. This limit bounds how long a
+   * poll blocks the event loop. Default 4 MiB.
    */
   readonly maxPollBytes?: number
 }

@@ -140,9 +140,9 @@ export interface OffsetToCommit extends TopicPartition {
   /** The offset of the next record to read. */
   readonly offset: number
   /**
-   * The metadata of the commit. The client reads this property just before it sends the offset. If a leader changes
-   * while a transaction is being committed, the client reads the property and sends the offset a second time, after all
-   * records of the transaction are acknowledged.
+   * The metadata of the commit. The client reads this property just before it sends the offset. If the offset is sent
+   * in parallel with records, and the leader of one of their partitions changes, the client reads the property and
+   * sends the offset a second time, after all records are acknowledged.
    */
   readonly metadata?: string | undefined
   /** See `PartitionData.leaderEpoch`. */

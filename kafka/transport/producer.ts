@@ -70,7 +70,7 @@ export interface WorkerProducer {
   /**
    * Sends the batches that are full or large enough for a request. Resolves when they are acknowledged. Call it from
    * time to time during a long transaction, without awaiting every call. The calls limit the memory for unsent batches,
-   * and let the broker work while the caller processes records.
+   * and let the broker work while the caller processes records. During a commit, this method does nothing.
    * @param member Without a transactional id, this member confirms its membership before anything is sent, as in
    * `commit`. Rejects with FencedError when the membership is lost.
    */
@@ -88,8 +88,8 @@ export interface WorkerProducer {
    * fence, only the log shows whether the transaction was committed.
    *
    * Without a transactional id, `commit` sends everything and then commits the offsets through the member.
-   * @returns for every partition with records in this transaction, the offset after the last record (keyed by
-   * `partitionKey`)
+   * @returns for every partition with records in this transaction, the offset after the last record, or the end of the
+   * log if no broker has returned that offset (keyed by `partitionKey`)
    */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember | undefined): Promise<Map<string, number>>
   /**

@@ -29,7 +29,10 @@ interface RankKey extends PlaceKey {
 const placeKey = compositeKey<PlaceKey>({ category: u32Part, product: u64Part })
 const rankKey = compositeKey<RankKey>({ category: u32Part, sales: idPart, product: u64Part })
 
-/** Maximum number of best sellers per category. This is also the number of related products on a product page. */
+/**
+ * Maximum number of best sellers per category. A product page shows at most as many related products, and fills missing
+ * ones with the best sellers.
+ */
 const MOST_LEADERS = 12
 
 /**

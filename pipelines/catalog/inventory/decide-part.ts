@@ -36,8 +36,9 @@ function releasePart(reservationId: string, read: StockReader, ledger: StockLedg
 }
 
 /**
- * Finds a warehouse for each line. If no warehouse has enough stock for a line, returns a refusal that names the line.
- * Lines that name a warehouse are served first, so that lines without one choose from the remaining stock.
+ * Chooses a warehouse for each line: the one that the line names, or else the one with the most stock of the variant.
+ * If a chosen warehouse has too little stock, returns a refusal. Lines that name a warehouse are served first, so that
+ * lines without one choose from the remaining stock.
  */
 function chooseWarehouses(wanted: readonly WantedLine[], ledger: StockLedger): StockLine[] | OutOfStock {
   const taken = new Map<string, StockLine>()

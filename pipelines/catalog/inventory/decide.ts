@@ -132,8 +132,8 @@ function endNamed(
 }
 
 /**
- * Ends units of a row's reservations. Begins with the reservation that ends first, and leaves out reservations that are
- * no longer open at the time of the command.
+ * Ends units of a row's reservations that are not parts of carts. Begins with the reservation that ends first, and
+ * leaves out reservations that are no longer open at the time of the command.
  */
 function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: StockReader, ledger: StockLedger): InventoryAnswer {
   const before = ledger.row(line)

@@ -24,7 +24,7 @@ export interface OpenReservation {
 /** The facts about a command that a decision needs in addition to the command's content. */
 export interface InventoryFacts {
   readonly productId: number
-  /** The time at which the broker appended the command, epoch ms. */
+  /** The append time by which the command is judged, epoch ms; see `DecidingOptions.judgedBy`. */
   readonly now: number
   readonly commandId: string
 }

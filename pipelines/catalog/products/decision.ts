@@ -10,7 +10,7 @@ export type ProductDecision = Decided<CatalogProductState, ProductAnswer>
 export interface ProductFacts {
   /** The product_id in decimal. */
   readonly key: string
-  /** The time at which the broker appended the command, epoch ms. */
+  /** The append time by which the command is judged, epoch ms; see `DecidingOptions.judgedBy`. */
   readonly now: number
 }
 
@@ -26,7 +26,10 @@ export function done(
   return { answer: { outcome: 'done', product: storedProduct(after) }, state: after, emits: outputsOf(before, after, cause, causes) }
 }
 
-/** Returns the product with the change applied and its revision incremented. */
+/**
+ * Returns the product with the change applied, with the next revision, and with `now` (epoch ms) as the time of its last
+ * update.
+ */
 export function revised(state: CatalogProductState, now: number, change: Partial<CatalogProductState['product']>): CatalogProductState {
   const { product } = state
   return { ...state, product: { ...product, revision: product.revision + 1, updated_at: now, ...change } }

@@ -12,7 +12,7 @@ import { type Emission, emission } from '../../engine/index.ts'
 
 /** Why a product changed. */
 export interface Cause {
-  /** The subject of the token with which the change was requested. */
+  /** The subject of the token with which the change, or the price period that caused it, was requested. */
   readonly actor: string
   /** Epoch ms. */
   readonly at: number
@@ -29,7 +29,10 @@ export type VariantCauses = ReadonlyMap<number, Cause>
 
 const NO_CAUSES: VariantCauses = new Map()
 
-/** Returns the records about a change of a product. */
+/**
+ * Returns the records about a change of a product.
+ * @param cause the cause of the change, and of the price changes of all variants that `causes` does not contain
+ */
 export function outputsOf(
   before: CatalogProductState | undefined,
   { product }: CatalogProductState,

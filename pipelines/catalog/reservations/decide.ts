@@ -5,7 +5,7 @@ import type { Cart, CartCommand, CartEnd, CartOutcome } from '../../../schemas/c
 interface CartFacts {
   /** The reservation_id. */
   readonly key: string
-  /** The time at which the broker appended the command, epoch ms. */
+  /** The append time by which the command is judged, epoch ms; see `DecidingOptions.judgedBy`. */
   readonly now: number
 }
 

@@ -7,8 +7,8 @@ import { decideCart, expired, outcomesOf } from './decide.ts'
 
 const EXPIRE_EVERY_MS = 1_000
 /**
- * Maximum number of carts that one tick ends. The number is limited because a cart may have a hundred lines, and
- * commands wait while a tick runs. The next tick ends the rest.
+ * Maximum number of carts that one tick ends or deletes. The number is limited because a cart may have a hundred lines,
+ * and commands wait while a tick runs. The next tick continues.
  */
 const ENDED_PER_TICK = 500
 /** How long an ended cart can still be read. Callers may also repeat a request for that long. */
@@ -23,7 +23,7 @@ export const reservations = topology(
 
     /**
      * Returns the rows and records that a change of a cart produces. The timer of an open cart is due when the cart
-     * ends. The timer of an ended cart is due when the cart is to be deleted.
+     * expires. The timer of an ended cart is due when the cart is to be deleted.
      */
     function changesOf(before: Cart | undefined, after: Cart, at: number) {
       const { reservation_id, ended_at, ends_at } = after

@@ -23,8 +23,8 @@ const END_EVERY_MS = 1_000
 const ENDED_PER_TICK = 1_000
 
 /**
- * The only topology that assigns skus to products. A request claims its skus before the `products` topology decides it.
- * Records then report which skus the product uses.
+ * The only topology that assigns skus to products. Before the `products` topology decides a request, the API claims the
+ * request's skus here. Records then report which skus the product uses.
  */
 export const skus = topology(
   'skus',

@@ -26,7 +26,7 @@ export interface CommandFacts {
   readonly key: string
   /**
    * Time of the decision, epoch ms. With `judgedBy: 'append-time'`, it is the time at which the broker appended the
-   * command.
+   * command, or the time of an earlier command if that is later (see `JudgedTime`).
    */
   readonly now: number
   readonly commandId: string
@@ -60,13 +60,13 @@ export interface DecidingOptions<C, S, V, A> {
   readonly rows?: DecidedRows<C>
   /**
    * The time that decisions see as `now`. Default `decision-time`, the worker's clock. `append-time` is the time at
-   * which the broker appended the command. Use `append-time` if a command that was sent in time must take effect even
-   * when an outage delays the decision.
+   * which the broker appended the command, but never earlier than the time of an earlier command of the partition. Use
+   * `append-time` if a command that was sent in time must take effect even when an outage delays the decision.
    */
   readonly judgedBy?: 'decision-time' | 'append-time'
   /** Returns the part of a state that clients can read; null if there is no such part. */
   readonly view: (state: S, key: string) => V | null
-  /** Called after every change of a state, to emit the resulting records. It is not called for other rows. */
+  /** Called after every change of a state, for example to emit records or set timers. Not called for other rows. */
   readonly changed?: (change: Change<S, C>, ctx: Context) => void
   /** The topics to which decisions and `changed` emit records. */
   readonly emits?: readonly AnyTopic[]
@@ -90,8 +90,8 @@ export interface Deciding<C, S> {
    */
   readonly stream: Stream<string, Command<C>>
   /**
-   * Changes a state without a command. Like a decision, the change updates the view and calls `changed`. Ticks use this
-   * function.
+   * Changes a state without a command, for example in a tick or when a record of another topic arrives. Like a
+   * decision, the change updates the view and calls `changed`.
    */
   change(key: string, state: S | null, ctx: Context): void
   /**

@@ -175,7 +175,7 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
       { name: 'job_turns_total', help: 'Turns that this process has begun', labels: { job: name }, value: turns },
       {
         name: 'job_failing',
-        help: '1 after a turn has failed, until the job completes a request, or finds no request for a second',
+        help: '1 after a turn has failed, until the job completes a request, finds no request for a second, or moves to another process',
         labels: { job: name },
         value: failure === undefined ? 0 : 1,
       },

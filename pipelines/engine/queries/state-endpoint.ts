@@ -63,7 +63,7 @@ export async function stateAnswer(
   const runner = runners.find(({ kind, name }) => kind === 'topology' && name === decoded(topology))
   if (runner === undefined)
     return problem(404, 'unknown_topology', 'the process does not run this topology; /state lists the topologies that it runs')
-  if (runner.queries === undefined) return notReady('the topology is starting')
+  if (runner.queries === undefined) return notReady('the topology is starting or stopping')
   try {
     return await lookUp(url, runner.name, decoded(store ?? ''), runner.queries)
   } catch (error) {

@@ -11,8 +11,8 @@ const MAX_KEY_BYTES = 1_024
  */
 const MAX_CURSOR_KEY_BYTES = 6_144
 /**
- * A partition, a dot and an encoded key in hexadecimal digits. The page begins after that key, or at the start of the
- * partition if there is no key.
+ * A partition, a dot and an encoded key in hexadecimal digits. The page begins after that key. Without a key, it begins
+ * with the partition's first key in the range.
  */
 const CURSOR = /^(\d{1,6})\.(([0-9a-f]{2})*)$/
 const FOR_ONE_KEY = ['key', 'key_hex']

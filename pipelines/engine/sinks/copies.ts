@@ -12,7 +12,7 @@ import { prepareSinkTopics } from './topics.ts'
  */
 const COMMIT_EVERY_MS = 1_000
 
-/** Describes a sink that copies topics into a store. Most stores keep the offsets as well. */
+/** Describes a sink that copies topics into an external database. Most targets store the offsets as well. */
 export function copies(name: string, topics: readonly AnyTopic[], target: SinkTarget, transport: Transport): SinkKind {
   const byName = new Map(topics.map((topic) => [topic.name, topic]))
 

@@ -13,8 +13,8 @@ export interface SinkDeadLetter {
   readonly code: string
   readonly message: string
   /**
-   * The original topic, partition and offset of the record, if the record was read from another topic, such as the
-   * retry topic.
+   * The place, timestamp and headers that the record had before it was moved to the retry topic. By default, those in
+   * `chunk`.
    */
   readonly origin?: RecordOrigin
 }
@@ -36,7 +36,7 @@ const NO_OFFSETS = new Map()
 /**
  * Creates the writer of a sink's dead letters.
  * @param sink the sink's name; the dead-letter topic is `<sink>-dead-letters`
- * @param sources the topics that the sink reads
+ * @param sources the topics of the sink, without its retry topic. They determine which keys and values must be erased
  */
 export function kafkaDeadLetters(
   transport: Transport,

@@ -24,8 +24,8 @@ export interface LaneBuffer {
   /** Takes the next batch. @param maxRecords replaces the maximum number of records of a batch */
   take(now: number, maxRecords?: number): Taken | undefined
   /**
-   * Returns true if the buffer has enough for a batch, if the first record has waited long enough, or if the partition
-   * is paused.
+   * Returns true if the buffer has enough for a batch, if its records have waited long enough since they arrived or
+   * since the last `take`, or if the partition is paused.
    */
   isBatchDue(now: number): boolean
   /** The time at which the waiting records must be written even if no further records arrive. */

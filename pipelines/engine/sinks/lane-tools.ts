@@ -20,8 +20,8 @@ export interface LaneTools {
   readonly factsOf: (partition: TopicPartition) => Promise<PartitionFacts>
   /**
    * Checks that this process owns the partition.
-   * @throws FencedError when the membership is lost; OwnedElsewhereError when an earlier version of the sink owns the
-   * partition
+   * @throws FencedError when the membership is lost; OwnedElsewhereError when a process with an earlier version of the
+   * sink owns the partition
    */
   readonly confirmOwnership: (partition: TopicPartition) => Promise<void>
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>

@@ -53,8 +53,8 @@ export interface Lane {
   readonly partition: TopicPartition
   readonly state: LaneState
   /**
-   * The offset after all records that the target contains; undefined while it is unknown or the target contains
-   * nothing.
+   * The offset before which all records are applied or, in a sink that delivers records, done. Undefined while it is
+   * unknown or the target contains nothing.
    */
   readonly applied: number | undefined
   readonly caughtUp: boolean
@@ -75,8 +75,8 @@ export interface Lane {
   /** Drops records that are not written yet; the next owner reads them again. */
   close(): void
   /**
-   * Returns the offset to commit, if it has changed since the last call or if the last commit is older than
-   * `COMMIT_AGAIN_MS`.
+   * Returns the offset to commit, if the offset or its metadata has changed since the last commit, or if the last
+   * commit is older than `COMMIT_AGAIN_MS`.
    */
   takeCommit(now: number): OffsetToCommit | undefined
   /** Must be called when a commit has failed, so that the lane offers its offset again. */

@@ -1,8 +1,8 @@
 /** The counters of one sink. They are plain numbers, which are cheap to update. A request for metrics reads them. */
 export interface SinkMetrics {
   /**
-   * Number of records in the batches that the target has applied, or number of finished deliveries, not counting bad
-   * records.
+   * Number of records in the batches that the target has applied. In a sink that delivers records: number of records
+   * that were delivered, dropped, or moved to the retry topic or the dead letters. Bad records are not counted.
    */
   applied: number
   /** Number of batches with records that the target has applied; always 0 for a sink that delivers records. */

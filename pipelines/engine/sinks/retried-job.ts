@@ -9,7 +9,11 @@ export interface RetriedJobDeps {
   readonly runtime: Pick<Runtime, 'random'>
   /** Called when a job succeeds after failed attempts. `attempts` includes the successful one. */
   readonly onRecovery: (attempts: number) => void
-  /** Decides whether a failed job is repeated or dropped. @throws errors that must stop the sink */
+  /**
+   * Decides whether a failed job is repeated or dropped. `isFirst` is true for the first failure since the last
+   * success.
+   * @throws errors that must stop the sink
+   */
   readonly onFailure: (error: unknown, isFirst: boolean) => 'repeat' | 'drop'
 }
 

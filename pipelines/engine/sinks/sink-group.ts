@@ -15,8 +15,8 @@ export interface SinkGroupOptions {
   /** A unique id that stays the same across restarts, so that a restarted process gets its partitions back at once. */
   readonly memberId: string
   /**
-   * Called with a new member id when the brokers have refused the previous one. It must store the new id for the next
-   * start.
+   * Called with a new member id when the brokers have refused the previous one. The function must store the new id for
+   * the next start.
    */
   readonly keepMemberId?: (memberId: string) => void
   /** See `GroupOptions`. */
@@ -33,8 +33,8 @@ export interface SinkGroupDeps {
 /**
  * A group member that several sinks of a process share. The member subscribes to the topics of all of its sinks. It
  * acknowledges a revocation only when every sink has given up its revoked partitions, because one acknowledgement
- * returns all of these partitions to the coordinator. A sink whose store hangs would delay the others, so only sinks
- * that write to the same store share a group.
+ * returns all of these partitions to the coordinator. A sink whose database hangs would delay the others, so only sinks
+ * that write to the same database share a group.
  */
 export interface SinkGroup {
   readonly groupId: string
@@ -45,7 +45,10 @@ export interface SinkGroup {
   seat(): SinkSeat
 }
 
-/** The methods through which a sink uses the group. Only the sink's loop calls them. */
+/**
+ * The methods through which a sink or a job uses the group. Only its loop calls them, except `confirmMembership`, which
+ * background work calls too.
+ */
 export interface SinkSeat {
   /**
    * Subscribes the member to the sink's topics as well.
@@ -80,8 +83,8 @@ export interface SinkAssignment {
 
 /**
  * How long ready sinks wait for the other sinks before the member joins. If the member joined without the topics of the
- * other sinks, another process would briefly get their partitions. The wait is limited, because a sink whose store is
- * unreachable must not delay the other sinks for longer.
+ * other sinks, another process would briefly get their partitions. The wait is limited, because a sink whose database
+ * is unreachable must not delay the other sinks for longer.
  */
 const JOIN_GRACE_MS = 2_000
 

@@ -19,7 +19,7 @@ export interface SinkRunnerOptions {
 const FIRST_RETRY_MS = 200
 const LONGEST_RETRY_MS = 5_000
 
-/** Wraps a sink as a runner for its host process. The sink starts when its store answers. */
+/** Wraps a sink as a runner for its host process. The sink starts when its target answers. */
 export function sinkRunner({ name, create, close }: SinkRunnerOptions, runtime: Runtime): Runner {
   const stopping = new AbortController()
   let sink: Sink | undefined

@@ -30,7 +30,10 @@ export interface SinkOptions {
 export interface SinkDeps {
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** A store into which the topics are copied, or a receiver to which the records of a single topic are delivered. */
+  /**
+   * The target into which the topics are copied, such as a view, or the receiver to which the records of a single topic
+   * are delivered.
+   */
   readonly target: SinkTarget | DeliveryTarget
   /** The sink's seat in the group whose processes share the partitions. */
   readonly seat: SinkSeat
@@ -39,7 +42,7 @@ export interface SinkDeps {
 
 export interface LaneStatus extends TopicPartition {
   readonly state: LaneState
-  /** The first offset that the target lacks; undefined when it is unknown or the target contains nothing. */
+  /** The offset before which all records are applied, or delivered or moved; see `Lane.applied`. */
   readonly position: number | undefined
   readonly lag: number
   readonly queuedBytes: number
@@ -47,8 +50,9 @@ export interface LaneStatus extends TopicPartition {
 }
 
 /**
- * Copies topics into a store, which usually saves the offsets together with the data. With a `DeliveryTarget`, the sink
- * delivers single records instead, at least once. Processes that run the same sink share its partitions.
+ * Copies topics into an external database, which usually saves the offsets together with the data. With a
+ * `DeliveryTarget`, the sink delivers single records instead, at least once. Processes that run the same sink share its
+ * partitions.
  */
 export interface Sink {
   readonly name: string
@@ -66,7 +70,7 @@ export interface Sink {
    */
   readonly isReady: boolean
   readonly metrics: Readonly<SinkMetrics>
-  /** Counts of deliveries; undefined for sinks that copy topics into a store. */
+  /** Counts of deliveries; undefined for sinks that copy topics. */
   readonly deliveries: DeliveryStatus | undefined
   lanes(): LaneStatus[]
 }

@@ -51,9 +51,9 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
   const { table, maxInsertRows = MAX_INSERT_ROWS } = options
   const limits = { ...LIMITS, lingerMs: table.lingerMs ?? LIMITS.lingerMs, ...options.limits }
   const identity = await store.prepare()
-  /** Partitions that the table already marks as caught up, keyed by topic and number. */
+  /** Keys (`notedKey`) of the partitions that the table already marks as caught up. */
   const noted = new Set<string>()
-  /** The topic id with which this process last opened each partition, keyed by topic and number. */
+  /** The topic id with which this process last opened each partition, keyed by `notedKey`. */
   const openedWith = new Map<string, string>()
 
   async function open({ topic, partition }: TopicPartition, facts: PartitionFacts): Promise<number | undefined> {
@@ -79,8 +79,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
 
   function recreated(topic: string, partition: number, next: number, reason: string): Error {
     return new Error(
-      `table ${table.name} holds ${topic}-${partition} up to offset ${next - 1}, but ${reason}: the topic was recreated. ` +
-        `Drop the table (or delete the rows of this topic). The sink then fills it again.`,
+      `table ${table.name} holds ${topic}-${partition} up to offset ${next - 1}, but ${reason}: the topic was recreated or has lost records. ` +
+        `Drop the table (or, if the topic has another id, delete the rows of this topic). The sink then fills it again.`,
     )
   }
 

@@ -1,9 +1,10 @@
 import type { CommittedOffset, TopicPartition } from '../../../kafka/transport.ts'
 
 /**
- * A store into which a sink copies topics. Views and tables save, in one atomic step, the data and the offset up to
- * which they have applied the partition. An index saves the offset after the data. Reading continues from that offset.
- * Only lag monitors, tables (because their rows may expire) and targets without offsets need the committed offsets.
+ * A place into which a sink copies topics, such as a view, a table or an index. Views and tables save, in one atomic
+ * step, the data and the offset up to which they have applied the partition. An index saves the offset after the data.
+ * Reading continues from that offset. Only lag monitors, tables (because their rows may expire) and targets without
+ * offsets need the committed offsets.
  */
 export interface SinkTarget {
   /** Appears in logs and metrics. */

@@ -38,7 +38,7 @@ const DELETE_RETENTION_MS = 24 * 3_600_000
 
 /**
  * Writes records into a view. Each batch is one script call. The call either applies the batch and moves the offset, or
- * changes nothing.
+ * applies nothing. If the view has lost data, the call then also removes its caught-up flag.
  */
 export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { store, runtime }: ViewTargetDeps): SinkTarget {
   const viewTopics = topics.map((topic) => topic.name)
@@ -118,8 +118,8 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
 
   /**
    * Reads the values that the view holds, and computes the operations of a batch. Another process may write the view
-   * between this read and the script call. In that case the view is at a different position, so the script call changes
-   * nothing.
+   * between this read and the script call. In that case the view is at a different position, so the script call applies
+   * no operation.
    */
   async function operationsOf(partition: number, records: readonly { readonly key: K; readonly value: V | null }[]) {
     const now = runtime.now()

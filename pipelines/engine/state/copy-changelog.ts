@@ -11,8 +11,8 @@ const MOSTLY_DIFFERENT = 0.7
 const UNSEEN_FETCHES = 15
 
 /**
- * Copies changelog records into a session's open batch. The state and the changelog contain the same bytes. If the log
- * was reset, deletes the present state first.
+ * Copies changelog records into a session's open batch. The state and the changelog contain the same bytes. If the
+ * reader was reset (`PartitionData.wasReset`), deletes the present state first.
  */
 export type ChangelogCopy = (changelog: Changelog, data: PartitionData) => void
 

@@ -29,7 +29,7 @@ export function isFromOtherLog(session: StateSession, { identityName }: KnownLog
   return known !== undefined && topicId !== undefined && known !== fingerprintOf(topicId)
 }
 
-/** Stores the fingerprint of the topic from which the state was built, in the session's open batch. */
+/** Adds the fingerprint of the topic from which the state was built to the session's open batch. */
 export function putLogIdentity(session: StateSession, { identityName }: KnownLog, topicId: string | undefined): void {
   if (topicId !== undefined) session.putPosition(identityName, fingerprintOf(topicId))
 }

@@ -5,7 +5,7 @@ export interface Walk<K, V> {
   /**
    * Visits the next entries, and returns those that are wanted. After the last entry, the walk does nothing until
    * `period` changes, so that a small store is not decoded over and over. Entries that become wanted in the meantime
-   * are found in the next pass.
+   * are found in the next pass. A pass may miss entries that were added since the last commit.
    */
   run(period: number): (readonly [K, V])[]
   /** The period in which the last complete pass began; undefined if there was none. */

@@ -14,7 +14,7 @@ import type { TaskContext } from './task-context.ts'
 import type { TaskIdling } from './task-idling.ts'
 
 /**
- * Number of records decoded at a time. The number is large enough to make a multi-get worthwhile, and small enough to
+ * Maximum number of records in a slice. The number is large enough to make a multi-get worthwhile, and small enough to
  * keep the decoded objects in V8's young generation.
  */
 const SLICE_RECORDS = 4_096

@@ -203,7 +203,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       } catch (error) {
         if (isStateFailure(error)) throw error
         const message = `${topology.name}: ${rowProblem(store, error)}`
-        // If every record since the last commit was checked, none of them has changed the row.
+        // If every record since the last commit was checked, none of them has caused the failure.
         if (loop.unchecked === 0) throw new ProcessorError(causedByNoRecord(message), { cause: error })
         throw new RowFailure(message, placesAt(committedPositions), placesAt(sources.positions()), error)
       }

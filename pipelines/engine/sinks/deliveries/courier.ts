@@ -39,7 +39,7 @@ export interface Courier {
    * @returns `abandoned` if the delivery failed and the record was not moved
    */
   deliver(attempt: Attempt, release: () => void, closing: AbortSignal): Promise<'done' | 'abandoned'>
-  /** Stores a record that cannot be decoded as a dead letter, if the sink stores dead letters. */
+  /** Stores an undecodable record as a dead letter, if the sink stores dead letters. */
   setAside(bad: SinkDeadLetter, closing: AbortSignal): Promise<'done' | 'abandoned'>
   close(): Promise<void>
 }

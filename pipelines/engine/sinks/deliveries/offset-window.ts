@@ -89,7 +89,10 @@ function bitmapText(from: number, done: ReadonlySet<number>): string {
   return PREFIX + bitmap.toString('base64')
 }
 
-/** Adds the id of the topic to the metadata of a commit. An empty id is unknown. */
+/**
+ * Adds the id of the topic to the metadata of a commit.
+ * @param topicId empty if the id is unknown; the metadata then stays as it is
+ */
 export function withTopicId(topicId: string, metadata: string): string {
   return topicId === '' ? metadata : `topic:${topicId} ${metadata}`
 }
@@ -104,7 +107,7 @@ export function topicIdIn(metadata: string): string | undefined {
  * `OffsetWindow.metadata` writes, there are none, so all records from the committed offset on are delivered again. The
  * id of the topic may precede the metadata (`withTopicId`).
  * @param next the committed offset, which is `OffsetWindow.next` at the time of the commit. The metadata contains the
- * distances of the done offsets from it
+ * distance of each done offset from this offset
  */
 export function doneOffsets(next: number, metadata: string): Set<number> {
   const done = new Set<number>()
