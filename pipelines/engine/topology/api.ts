@@ -210,7 +210,7 @@ export interface Context {
    * `partitionBy` with this text as its key. The text may also be given as bytes.
    */
   partitionBy(topic: AnyTopic, text: string | Readonly<ByteSpan>): number
-  /** Increases a counter. Throws if `by` is negative or not a finite number. Default: 1. */
+  /** Increases a counter by `by`, or by 1. Throws if `by` is negative or not a finite number. */
   count(metric: string, by?: number): void
   /**
    * Shortens the time to the next commit to the topology's `commitSoonMs`. Use it when a caller waits for the output.
