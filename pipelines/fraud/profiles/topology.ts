@@ -174,8 +174,8 @@ export const fraudProfilesTopology = topology(
       /**
        * Folds the changes of each entity into its profile, and lists in the profile the transactions that were included
        * since the last commit. The view reads the changelog of the profiles, so one record per profile and commit is
-       * normally enough. If the list is too long for one record, additional records with the earlier parts of the list
-       * precede it.
+       * normally enough. If the list is too long for one record, additional records contain its earlier parts, and the
+       * changelog record contains only the last part.
        */
       function fold(ctx: Context): void {
         const transactions = { bytes: rows.buffer, userOf: (at: number) => users[at / ROW_BYTES].slice(USER_PREFIX.length) }

@@ -80,7 +80,10 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
       return runtime.now() >= dueAt
     }
 
-    /** Returns whether a run did not end in time recently. The clock may have been set back since. */
+    /**
+     * Returns whether a run was recently ended because of its time limit. The clock may have been set back since, so
+     * the time of that end may be in the future.
+     */
     function isLate(): boolean {
       return Math.abs(runtime.now() - lateAt) < URGENT_FOR_MS
     }
