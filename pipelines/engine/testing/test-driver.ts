@@ -95,7 +95,7 @@ export interface TestDriver {
   store<S extends EngineStore>(name: string, partition?: number): S
   /**
    * Processes everything that has been committed upstream, without committing. A task that has skipped a failed record
-   * continues only after its commit.
+   * continues only after the next commit.
    */
   run(): void
   /** Commits all tasks once. */

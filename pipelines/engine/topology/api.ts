@@ -60,7 +60,7 @@ export interface SourceOptions<K, V> {
  * - `drop`: the record is skipped, counted and logged
  * - `dead-letter`: the record is skipped, and its original bytes go to the dead-letter topic with the reason
  *
- * A skipped record leaves nothing in stores or outputs, except for the changes that a processor made before it returned
+ * A skipped record leaves nothing in stores or outputs, except for what a processor stored or emitted before it returned
  * `deadLetter()`.
  */
 export type OnFailure = 'fail' | 'drop' | 'dead-letter'
@@ -73,8 +73,9 @@ export interface OnError {
   /** What happens to records for which a processor, or its `reads`, throws. Default fail. */
   readonly process?: OnFailure
   /**
-   * What happens to records with an output that cannot be encoded or is too large for its topic, and to records after
-   * which a store has a row that cannot be encoded or is too large for its changelog. Default fail.
+   * What happens to records with an output that cannot be encoded or is too large for its topic. The same happens to
+   * records that change a row of a store, if the row then cannot be encoded or is too large for its changelog. Default
+   * fail.
    */
   readonly produce?: OnFailure
 }

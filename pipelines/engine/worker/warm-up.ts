@@ -64,7 +64,10 @@ export interface WarmUpDeps extends Omit<ClaimDeps, 'seen' | 'group'>, Changelog
   readonly stopping: AbortSignal
 }
 
-/** The phase is `learning` until the worker asks for partitions, and `claiming` until it has received them. */
+/**
+ * The phase is `learning` until the worker asks for partitions, and `claiming` until it has received them or no longer
+ * asks for them.
+ */
 type Phase = 'learning' | 'claiming' | 'active'
 type Reason = 'warm' | 'no-owner' | 'took-too-long'
 
