@@ -60,8 +60,8 @@ export interface SourceOptions<K, V> {
  * - `drop`: the record is skipped, counted and logged
  * - `dead-letter`: the record is skipped, and its original bytes go to the dead-letter topic with the reason
  *
- * A skipped record leaves nothing in stores or outputs, except for what a processor stored or emitted before it returned
- * `deadLetter()`.
+ * A skipped record leaves nothing in stores or outputs, except for what a processor stored or emitted before it
+ * returned `deadLetter()`.
  */
 export type OnFailure = 'fail' | 'drop' | 'dead-letter'
 
