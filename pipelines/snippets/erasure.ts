@@ -10,7 +10,7 @@ import type { SinkContext } from '../sinks.ts'
  */
 const REWRITES_AFTER_ERASURE = 6
 
-/** Rewrites the files of ClickHouse and Redis after snippets were erased. */
+/** Creates the job that rewrites the files of ClickHouse and Redis after snippets were erased. */
 export function snippetErasure(context: SinkContext): Runner {
   const { config, runtime } = context
   return erasureJob(

@@ -40,8 +40,8 @@ interface Running {
 }
 
 /**
- * Trains models every few hours and on request, and decides which model is used for answers. Only the process that owns
- * the job does this; an earlier owner can no longer publish changes.
+ * Creates the job that trains models every few hours and on request, and decides which model is used for answers. Only
+ * the process that owns the job does this; an earlier owner can no longer publish changes.
  */
 export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps): GroupJob<string, ModelRequest> {
   async function run(turn: Turn): Promise<void> {
