@@ -30,8 +30,8 @@ export interface Erasure {
 }
 
 /**
- * Removes erased rows from ClickHouse. Also rewrites the log files of Redis, because replaced values stay in these
- * files until the next rewrite. Runs in the first worker slot of each machine.
+ * Creates a job that removes erased rows from ClickHouse. The job also rewrites the log files of Redis, because
+ * replaced values stay in these files until the next rewrite. It runs in the first worker slot of each machine.
  */
 export function erasureJob({ name, rewrites, isUnknownAtStart, open }: Erasure, { config, runtime }: SinkContext): Runner {
   const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)

@@ -32,11 +32,14 @@ export interface PipelineService<Settings = unknown, Resources = unknown> {
    * @param resources returns the result of `prepare`
    */
   topologies(resources: () => Resources): readonly Topology[]
-  /** Sinks that copy the service's topics into stores, or deliver their records. */
+  /** Sinks that copy the service's topics into external databases, or deliver their records to receivers. */
   readonly sinks: readonly SinkDeclaration<Resources>[]
   /** The optional servers that this service uses. */
   readonly optionalServers?: readonly OptionalServer[]
-  /** Opens the jobs that every worker process of this service runs, in addition to topologies and sinks. */
+  /**
+   * Opens the jobs that run in addition to topologies and sinks. Every worker process of this service calls this
+   * function; `inFirstSlot` restricts a job to one process of each machine.
+   */
   jobs?(context: SinkContext): readonly Runner[]
 }
 

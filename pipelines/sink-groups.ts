@@ -9,8 +9,9 @@ export interface SinkOwner {
 }
 
 /**
- * Returns the consumer group of each sink. There is one group for each role and store. Its members may run different
- * services, because each member subscribes only to the topics of its own sinks.
+ * Returns the consumer group of each sink, keyed by the sink's name. There is one group for each role and external
+ * system (`store`). Its members may run different services, because each member subscribes only to the topics of its
+ * own sinks.
  *
  * However, a partition has only one owner per group. If sinks of two services read the same topic, the owner of a
  * partition may run only one of these services. The sink of the service that comes later in the list of services

@@ -47,8 +47,8 @@ export interface OwnSinkContext<Resources> extends SinkContext {
 }
 
 /**
- * Declares a sink. A sink copies topics into a store or delivers their records. The declaration itself opens no
- * connection.
+ * Declares a sink. A sink copies topics into an external database, or delivers their records to a receiver. The
+ * declaration itself opens no connection.
  */
 export interface SinkDeclaration<Resources = unknown> {
   /**
@@ -60,15 +60,15 @@ export interface SinkDeclaration<Resources = unknown> {
   /** Topics that only this sink reads and writes. */
   readonly ownTopics?: readonly AnyTopic[]
   /**
-   * The store of the sink. Sinks of the same store share a group member. Sinks of different stores do not, so that a
-   * store that hangs delays only its own partitions.
+   * The external system that the sink uses. Sinks with the same system share a group member. Sinks with different
+   * systems do not, so that a system that hangs delays only its own partitions.
    */
   readonly store: 'redis' | 'clickhouse' | 'opensearch' | 'http' | 'blobs'
   open(context: OwnSinkContext<Resources>, seat: SinkSeat): Runner
 }
 
 /**
- * Keeps a view in Redis up to date.
+ * Declares a sink that keeps a view in Redis up to date.
  * @param declared the view, or a function that declares it with the worker's settings
  */
 export function viewSink<K, V>(
@@ -88,7 +88,7 @@ export function viewSink<K, V>(
   return { name, topics, store: 'redis', open }
 }
 
-/** Copies one topic, or several topics with records of the same format, into a ClickHouse table. */
+/** Declares a sink that copies one topic, or several topics with the same record format, into a ClickHouse table. */
 export function tableSink<K, V>(name: string, table: AnyTable<K, V>, ...topics: readonly AnyTopic[]): SinkDeclaration {
   function open({ config, transport, registry, runtime }: SinkContext, seat: SinkSeat): Runner {
     const client = connectSinkClickhouse(config.clickhouse)
@@ -102,7 +102,8 @@ export function tableSink<K, V>(name: string, table: AnyTable<K, V>, ...topics: 
 }
 
 /**
- * Keeps an index of the search server up to date. The sink waits until the service's `indexKeeper` has built the index.
+ * Declares a sink that keeps an index of the search server up to date. The sink waits until the service's `indexKeeper`
+ * has built the index.
  */
 export function indexSink<K, V>(name: string, index: Index<K, V>, topic: Topic<K, V>): SinkDeclaration {
   const topics = [topic]
@@ -130,8 +131,8 @@ export interface IndexRebuilds<Request, Status> {
 }
 
 /**
- * Builds an index on request, and whenever `keepIndex` finds that the index is missing, unusable or outdated. Only one
- * process at a time runs this job.
+ * Declares a job that builds an index on request, and whenever `keepIndex` finds that the index is missing, unusable or
+ * outdated. Only one process at a time runs this job.
  */
 export function indexKeeper<K, V, Request, Status>(
   name: string,
@@ -173,7 +174,8 @@ export interface OpenReceiver {
 }
 
 /**
- * Passes each record of a topic to a receiver, at least once. Failed records wait in the topic `<name>-retries`.
+ * Declares a sink that passes each record of a topic to a receiver, at least once. Failed records wait in the topic
+ * `<name>-retries`.
  * @param connect called again later if it throws TargetUnavailableError
  */
 export function deliverySink<Resources>(

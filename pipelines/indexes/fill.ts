@@ -17,10 +17,10 @@ const COMPLETE_WITHIN_RECORDS = 1_000
 /**
  * Fills an index from its topic, starting at the positions that are stored in the index. Resolves when the index is
  * complete.
- * @param name name of the concrete index; this turn holds the index's token
+ * @param name name of the concrete index, which accepts writes only with this turn's token
  * @param topicId the id of the index's topic
  * @param isSearched true if searches use another index in the meantime
- * @throws Error when another process has taken over or deleted the index
+ * @throws Error when another process has taken over or deleted the index, or when the turn ends
  */
 export async function fillIndex<K, V>(
   deps: KeeperDeps<K, V>,

@@ -5,7 +5,7 @@ import type { CommandFacts, Decided } from '../engine/index.ts'
 
 type LimitDecision = Decided<LimitSetting, LimitAnswer>
 
-/** Decides every command about one rule or one API key. */
+/** Decides a command about a rule or an API key. */
 export function decideLimit(stored: LimitSetting | undefined, command: LimitCommand, { key, now }: CommandFacts): LimitDecision {
   const rule = stored?.rule ?? seededRule(key)
   const { actor: changed_by, action } = command

@@ -4,7 +4,7 @@ import type { CommandFacts, Decided } from '../engine/index.ts'
 
 type LinkDecision = Decided<Link, LinkAnswer>
 
-/** Decides every command about one short code. */
+/** Decides a command about a short code. */
 export function decideLink(link: Link | undefined, command: LinkCommand, facts: CommandFacts): LinkDecision {
   switch (command.action) {
     case 'create':

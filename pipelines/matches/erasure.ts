@@ -10,7 +10,7 @@ import type { SinkContext } from '../sinks.ts'
  */
 const REWRITES_AFTER_DELETION = 4
 
-/** Removes the data of deleted users from ClickHouse and from the log files of Redis. */
+/** Creates the job that removes the data of deleted users from ClickHouse and from the log files of Redis. */
 export function matchErasure(context: SinkContext): Runner {
   const { config, runtime } = context
   return erasureJob(

@@ -10,7 +10,7 @@ import type { SinkContext } from '../sinks.ts'
  */
 const REWRITES_AFTER_ERASURE = 6
 
-/** Rewrites the files of ClickHouse and Redis after snippets were erased. */
+/** Creates the job that rewrites the files of ClickHouse and Redis after snippets were erased. */
 export function snippetErasure(context: SinkContext): Runner {
   const { config, runtime } = context
   return erasureJob(
@@ -32,8 +32,8 @@ export function snippetErasure(context: SinkContext): Runner {
         }
 
         return async function erase() {
-          // The table is not dropped before the first run, because workers and APIs of an earlier version may use it
-          // during an upgrade.
+          // The table of earlier versions is not dropped before the first run, because workers and APIs of such a
+          // version may use it during an upgrade.
           await dropEarlier()
           const { removed, hasErased } = await purger.run()
           if (removed > 0) runtime.log.info({ removed }, 'snippet_rows_purged')

@@ -13,7 +13,7 @@ export const snippetSinks: readonly SinkDeclaration[] = [
   ]),
 ]
 
-/** Sinks that no request waits for. They write the data for search and the blob references. */
+/** Sinks that no request waits for. They write the blob references, and the data for search. */
 export const snippetBulkSinks: readonly SinkDeclaration[] = [
   viewSink('snippet-blobs-view', snippetBlobsView, [snippetBlobs]),
   tableSink('snippets-table', snippetsTable, snippetTexts),

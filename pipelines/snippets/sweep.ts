@@ -18,9 +18,9 @@ const NAME = 'snippet-blobs-sweep'
 const RUNS_PER_WALK = 20
 
 /**
- * Removes blobs that no snippet refers to and that have not been touched for some time (by default almost an hour).
- * Each run removes the blobs of deleted snippets; every twentieth run scans all blobs. Runs in the first worker slot of
- * each machine. Several sweeps at once do no harm.
+ * Creates a job that removes blobs to which no snippet refers and that have not been touched for some time (by default
+ * almost an hour). Each run checks the blobs that have lost their last reference; every twentieth run scans all blobs.
+ * The job runs in the first worker slot of each machine. Several sweeps at once do no harm.
  */
 export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
   const { log } = runtime

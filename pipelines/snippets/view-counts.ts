@@ -4,7 +4,7 @@ import { avro, type Context, keyedStore, type RecordContext, topology, utf8 } fr
 
 /**
  * Commit interval. Reads of a snippet within an interval are counted together, so that a popular snippet costs one
- * record per commit. It may be long, because views need to be accurate only to within a minute:
+ * record per commit. The interval may be long, because views need to be accurate only to within a minute:
  * docs/services/snippets.md#views
  */
 const COMMIT_INTERVAL_MS = 5_000

@@ -18,7 +18,7 @@ export function newBaseline(hour: number): TermBaseline {
   return { since_hour: hour, seen_hour: hour, hours_of_week: [], means: [], weeks: [] }
 }
 
-/** Returns whether a term tracked since `sinceHour` (0: never) has a usual count in this hour. */
+/** Returns whether a term tracked since `sinceHour` (0 if it was never tracked) has a usual count in this hour. */
 export function isKnownAt(sinceHour: number, hour: number): boolean {
   return sinceHour !== 0 && hour >= knownFrom(sinceHour)
 }

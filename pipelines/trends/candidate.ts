@@ -146,7 +146,10 @@ function skipText(buffer: Buffer, at: number): number {
 const AFTER_SURROGATES = 0xee
 const SURROGATES = 0xf0
 
-/** Compares the terms in two encoded details, in the order of JavaScript strings. */
+/**
+ * Compares the terms in two encoded details, in the order of JavaScript strings.
+ * @param aAt,bAt see `CandidateDetails.termAt`
+ */
 export function compareTerms(a: Buffer, aAt: number, b: Buffer, bAt: number): number {
   const aLength = readLength(a, aAt, a.length)
   const aStart = cursor.at

@@ -9,7 +9,7 @@ const ALL_RECORDS = Number.MAX_SAFE_INTEGER
 
 /**
  * Takes a task from CREATED to RUNNING in one step: reads its changelogs to their ends, and continues its input at the
- * offsets of the group or the state. A source without such an offset begins at the start of its log.
+ * offsets that the group or the state contains. A source without such an offset begins at the start of its log.
  */
 export function restoreTask(task: StreamTask, group: string, session: StateSession, broker: MemoryBroker, now: number): void {
   const logs = task.changelogs.map((changelog) => broker.log(changelog.topic, changelog.partition))

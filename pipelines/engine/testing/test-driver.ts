@@ -37,8 +37,8 @@ export interface TestDriverOptions {
    */
   readonly partitions?: Readonly<Record<string, number>>
   /**
-   * Cache size for the decoded objects of each store. Default 256 KiB. With a small cache, the stores have to read
-   * state back from the database.
+   * Cache size in bytes for the decoded objects of each store. Default 256 KiB. With a small cache, the stores have to
+   * read state back from the database.
    */
   readonly cacheBytes?: number
   /**
@@ -95,7 +95,7 @@ export interface TestDriver {
   store<S extends EngineStore>(name: string, partition?: number): S
   /**
    * Processes everything that has been committed upstream, without committing. A task that has skipped a failed record
-   * continues only after its commit.
+   * continues only after the next commit.
    */
   run(): void
   /** Commits all tasks once. */
@@ -220,7 +220,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   }
 
   /**
-   * Fetches for every task and runs it. When a record fails, restarts all tasks and runs them again.
+   * Fetches records for every task, and runs the tasks. If a record fails that must be skipped, restarts all tasks and
+   * runs them again.
    * @returns true if a fetch returned records
    */
   function run(): boolean {

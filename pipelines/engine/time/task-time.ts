@@ -103,7 +103,8 @@ export function caughtUpTicks(streams: readonly StreamDeclaration[], sources: re
 /** Closes times for one stream of a task in a later stage, when the time markers have arrived. */
 export interface TimeClosing {
   /**
-   * Must be called when the store is open. Resumes a time whose markers were committed but whose handlers have not run.
+   * Must be called when the time store is open. Resumes a time whose markers were committed but whose handlers have not
+   * run.
    */
   start(): void
   accept(marker: TimeMarker): void

@@ -101,8 +101,8 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
   }
 
   /**
-   * Returns the latest time for which enough partitions have sent a marker, provided that enough partitions are now at
-   * least `afterMs` past that time.
+   * Returns the latest open time for which enough partitions have sent a marker, and which enough partitions have
+   * passed by at least `afterMs`; undefined if there is none.
    */
   function dueWithout({ share, afterMs }: CloseWithout): number | undefined {
     const newest = Math.min(...stages.map((stage) => reachedByMost(stage, share))) - afterMs

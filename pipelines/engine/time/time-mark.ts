@@ -26,10 +26,10 @@ export interface TimeMark {
 }
 
 /**
- * A time W is due once a fetch was sent at W + delay or later. The high watermark in its response is the target, and W
- * is ready when everything up to the target is processed. There is one target at a time: the stage first processes its
- * backlog up to the target, and then gets the next target, for the latest time that is due by then. Times that passed
- * while the worker was stopped are therefore skipped.
+ * A time W is due once a fetch was sent at W + delay or later. For each source, the high watermark in the response to
+ * such a fetch is the target. W is ready when all sources are processed up to their targets. There is only one due time
+ * at once: the stage first processes its backlog up to the targets, and then gets new targets, for the latest time that
+ * is due by then. Times that passed while the worker was stopped are therefore skipped.
  *
  * When the clock is set back, times start again from the new reading, because earlier markers for times after that
  * reading are no longer valid. Later stages do not close a time twice.

@@ -60,8 +60,8 @@ export interface SourceOptions<K, V> {
  * - `drop`: the record is skipped, counted and logged
  * - `dead-letter`: the record is skipped, and its original bytes go to the dead-letter topic with the reason
  *
- * A skipped record leaves nothing in stores or outputs, except for the changes that a processor made before it returned
- * `deadLetter()`.
+ * A skipped record leaves nothing in stores or outputs, except for what a processor stored or emitted before it
+ * returned `deadLetter()`.
  */
 export type OnFailure = 'fail' | 'drop' | 'dead-letter'
 
@@ -73,8 +73,9 @@ export interface OnError {
   /** What happens to records for which a processor, or its `reads`, throws. Default fail. */
   readonly process?: OnFailure
   /**
-   * What happens to records with an output that cannot be encoded or is too large for its topic, and to records after
-   * which a store has a row that cannot be encoded or is too large for its changelog. Default fail.
+   * What happens to records with an output that cannot be encoded or is too large for its topic. The same happens to
+   * records that change a row of a store, if the row then cannot be encoded or is too large for its changelog. Default
+   * fail.
    */
   readonly produce?: OnFailure
 }
@@ -210,7 +211,7 @@ export interface Context {
    * `partitionBy` with this text as its key. The text may also be given as bytes.
    */
   partitionBy(topic: AnyTopic, text: string | Readonly<ByteSpan>): number
-  /** Increases a counter. Throws if `by` is negative or not a finite number. Default: 1. */
+  /** Increases a counter by `by`, or by 1. Throws if `by` is negative or not a finite number. */
   count(metric: string, by?: number): void
   /**
    * Shortens the time to the next commit to the topology's `commitSoonMs`. Use it when a caller waits for the output.

@@ -11,7 +11,10 @@ export interface Codecs {
   storeValue(store: EngineStore): Codec<unknown>
 }
 
-/** Returns every topic that the topology reads or emits to, but not the changelogs and the dead-letter topic. */
+/**
+ * Returns every topic that the build function names as a source or an output. Topics to which only the engine writes
+ * (most changelogs, and the dead-letter topic) are not included.
+ */
 export function topicsOf(declaration: Declaration): AnyTopic[] {
   const topics = declaration.streams.flatMap((stream) => [
     stream.topic,

@@ -93,8 +93,8 @@ export function nodesOf(stream: StreamDeclaration): EmittingNode[] {
 /** Allowed form of names. Names become parts of topic names, and appear in metrics and errors. */
 const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 /**
- * Maximum length of a name. Kafka allows topic names of 249 characters, and the longest internal name joins two names
- * and a suffix.
+ * Maximum length of a name. Kafka allows topic names of up to 249 characters, and the longest internal name joins two
+ * names and a suffix.
  */
 const MAX_NAME_LENGTH = 100
 

@@ -1,13 +1,13 @@
 import type { DeadLetter, Drop, Late } from './api.ts'
 
-/** Ignores the record deliberately; such records are counted separately for each reason. */
+/** Returns the outcome for a record that is ignored deliberately. Such records are counted separately by reason. */
 export function drop(reason: string): Drop {
   return { outcome: 'drop', reason }
 }
 
 /**
- * Rejects the record. Unless `OnError.reject` says otherwise, its original bytes go to the dead-letter topic, with a
- * code that operators can filter by.
+ * Returns the outcome for a rejected record. Unless `OnError.reject` says otherwise, the record's original bytes go to
+ * the dead-letter topic, with a code that operators can filter by.
  */
 export function deadLetter(code: string, message: string): DeadLetter {
   return { outcome: 'dead-letter', code, message }

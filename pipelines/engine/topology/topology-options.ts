@@ -2,8 +2,8 @@ import { TopologyError } from './errors.ts'
 
 /**
  * What a topology requires of its worker.
- * - `commitIntervalMs`: time between the starts of two commits; overrides the worker's value. It becomes longer while
- *   brokers take long to commit. With 0, the worker commits as often as the brokers permit.
+ * - `commitIntervalMs`: time between the starts of two commits; overrides the worker's value. The time becomes longer
+ *   while brokers take long to commit. With 0, the worker commits as often as the brokers permit.
  * - `commitSoonMs`: replaces `commitIntervalMs` when a processor has called `commitSoon`. Default: the same as
  *   `commitIntervalMs`.
  * - `commitWhenIdle`: true (default) commits at once when the input pauses. With false, short pauses do not cause a

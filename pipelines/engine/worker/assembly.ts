@@ -33,8 +33,8 @@ const DEFAULT_COMMIT_INTERVAL_MS = 100
 const COLLECTING_SHARE = 0.2
 const LONGEST_COLLECTING_MS = 50
 /**
- * How long, at most, the broker may hold a fetch request while it has no data. It limits the age that queries report
- * for their answers: while nothing is appended, this age is the time since the last fetch.
+ * How long, at most, the broker may hold a fetch request while there is no data. This time also limits the age that
+ * queries report for their answers: while nothing is appended, the age is the time since the last fetch.
  */
 const OLDEST_NEWS_MS = 5_000
 /**

@@ -15,9 +15,9 @@ const CLAIM_MS = 10_000
 const CLAIM_EVERY_MS = 200
 
 /**
- * Sends additional heartbeats after the group has changed, to get the partitions that this member should have. Between
- * the moment when its owner gives up a partition and the next heartbeat of the new owner, no worker processes the
- * partition. The additional heartbeats shorten this gap.
+ * Sends additional heartbeats after the group has changed, to get the partitions that this member should have. After
+ * the old owner has given up a partition, no worker processes the partition until the next heartbeat of the new owner.
+ * The additional heartbeats shorten this gap.
  */
 export interface Claims {
   /** Sends an additional heartbeat if one is due. Called in every turn of the worker's loop. */

@@ -66,7 +66,7 @@ const MAX_FAILED_WRITES = 3
 export interface Committer {
   /**
    * Finishes a commit that the brokers have answered, and starts one that is due. Waits for the brokers only when the
-   * open transaction must not grow any further, or when only positions have moved. Waits for the database while it
+   * open transaction must not grow any further, or when there is no result to commit. Waits for the database while it
    * cannot take rows without blocking the event loop.
    * @param worked true when this turn of the loop processed records
    */

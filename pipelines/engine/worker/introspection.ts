@@ -135,8 +135,9 @@ export async function serveIntrospection(parts: IntrospectionParts): Promise<Int
   }
 
   /**
-   * Returns an error for a request that a web page may have caused; undefined for other requests. Requests from web
-   * pages are refused, because some responses contain internal addresses and state.
+   * Returns an error for a request that a web page may have caused, if this server listens on a loopback address;
+   * otherwise undefined. Requests from web pages are refused, because some responses contain internal addresses and
+   * state.
    */
   function refusal(headers: IncomingHttpHeaders): Answer | undefined {
     const names = parts.localNames

@@ -8,7 +8,7 @@ import type { SubTopology } from '../topology/sub-topology.ts'
 export interface PartitionCounts {
   /** The partition counts of all topics that are read or written, keyed by topic. */
   readonly topics: ReadonlyMap<string, number>
-  /** Returns the number of tasks of a sub-topology; 0 when its state no longer matches its sources. */
+  /** Returns the number of tasks of a sub-topology; 0 if its state was built for fewer partitions than a source has. */
   tasksOf(part: SubTopology): number
   /** Explains why some partitions have no task, with one text for each affected sub-topology. */
   readonly withoutTask: readonly string[]

@@ -18,7 +18,7 @@ export interface PeriodicJob {
 /** How long a stopping process waits for a run to end. It is short, because the next process repeats the run. */
 const STOP_GRACE_MS = 3_000
 
-/** Runs a job in the same process as topologies and sinks. */
+/** Creates a runner for a job, so that the job runs in the same process as topologies and sinks. */
 export function periodicJob({ name, everyMs, run, samples, close }: PeriodicJob, { sleep, log }: Pick<Runtime, 'sleep' | 'log'>): Runner {
   const stopping = new AbortController()
   const { promise: done, resolve } = Promise.withResolvers<void>()

@@ -18,8 +18,8 @@ export interface Runner {
   readonly name: string
   readonly kind: 'topology' | 'sink'
   /**
-   * Starts the unit. A worker resolves when it has joined its group, and rejects when it cannot start. Sinks and jobs
-   * start in the background.
+   * Starts the unit. For a worker, resolves when it has joined its group, and rejects when it cannot start. Sinks and
+   * jobs start in the background.
    */
   start(): Promise<void>
   /** Resolves after a clean stop. Rejects after a failure; the host then stops the whole process. */

@@ -36,13 +36,14 @@ export interface WarmUpProgress {
  */
 export interface WarmUp {
   /**
-   * Joins the group: as a learner if another worker can process the partitions during a warm-up and this worker lacks
-   * at least `leastRecords` changelog records, otherwise as an active member.
+   * Joins the group as a learner if warm-ups are on, another worker is active, this worker's slot has no active member,
+   * and this worker lacks at least `leastRecords` changelog records. Otherwise joins as an active member.
    */
   join(): Promise<void>
   /**
    * Called in every turn of the worker's loop. The learner becomes active when the copies of all workers are complete,
-   * when no owner is left, or `maxMs` after all earlier learners have become active.
+   * when no owner is left, or `maxMs` after all earlier learners have become active. An active worker asks for
+   * missing partitions (`Claims`).
    */
   maintain(): void
   /**
@@ -63,7 +64,10 @@ export interface WarmUpDeps extends Omit<ClaimDeps, 'seen' | 'group'>, Changelog
   readonly stopping: AbortSignal
 }
 
-/** The phase is `learning` until the worker asks for partitions, and `claiming` until it has received them. */
+/**
+ * The phase is `learning` until the worker asks for partitions, and `claiming` until it has received them or no longer
+ * asks for them.
+ */
 type Phase = 'learning' | 'claiming' | 'active'
 type Reason = 'warm' | 'no-owner' | 'took-too-long'
 

@@ -50,8 +50,8 @@ export type WorkerState = 'created' | 'running' | 'stopped' | 'failed'
 export interface WorkerStatus {
   readonly state: WorkerState
   /**
-   * True when an assignment has arrived, each assigned partition has a task, all tasks are running, no topic of the
-   * topology is missing, and no warm-up is in progress.
+   * True when the worker is running and has an assignment, all its tasks are running, no partition of the sources is
+   * left without a task, no topic of the topology is missing, and no warm-up is in progress.
    */
   readonly ready: boolean
   /** Explains which partitions have no task because their topics have gained partitions. */
@@ -84,7 +84,7 @@ export interface Worker {
   readonly topology: Topology
   /**
    * Creates missing topics, registers schemas and joins the group. Rejects when the topology cannot run here. If the
-   * worker is stopped before it joins, resolves without joining.
+   * worker is stopped while it prepares topics and schemas, resolves without joining.
    */
   start(): Promise<void>
   /** Resolves when the worker has stopped cleanly; rejects when it has failed. */

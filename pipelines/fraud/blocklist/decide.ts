@@ -6,7 +6,7 @@ type BlocklistDecision = Decided<FraudBlocklistEntry, BlocklistAnswer>
 
 const HOUR_MS = 3_600_000
 
-/** Decides every command about the blocklist entry of one entity. An expired entry counts as missing. */
+/** Decides a command about the blocklist entry of one entity. An expired entry counts as missing. */
 export function decideBlocklist(
   stored: FraudBlocklistEntry | undefined,
   command: FraudBlocklistCommand,

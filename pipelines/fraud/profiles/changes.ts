@@ -10,8 +10,8 @@ import type { Context } from '../../engine/index.ts'
 import type { ChangedEntities } from './changed-entities.ts'
 
 /**
- * Collects, as bytes, the changes of entities since the last commit. All entities of a partition share records, and the
- * entities of a transaction share a row. A record for each entity would cost more than the update of its profile.
+ * Collects the changes of entities since the last commit. All entities of a partition share records, and the entities
+ * of a transaction share a row. A record for each entity would cost more than the update of its profile.
  */
 export interface EntityChanges {
   /** @param isRepeated whether the transaction was counted before; the view may still list it as in flight */

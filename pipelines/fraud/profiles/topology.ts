@@ -50,7 +50,7 @@ const PROFILES_PER_TICK = 200
 const MOST_INCLUDED = 50_000
 
 /**
- * Commit interval. It lets several transactions of one entity share a commit, because each commit has a fixed cost for
+ * Commit interval. It is long enough for several transactions of one entity to share a commit and its fixed cost for
  * worker and broker. Until the commit, the transactions remain in flight, so no score misses one of them. Each of the
  * two stages waits for one interval, so a profile is in Redis after about half a second, well within the required five
  * seconds.
@@ -175,7 +175,7 @@ export const fraudProfilesTopology = topology(
        * Folds the changes of each entity into its profile, and lists in the profile the transactions that were included
        * since the last commit. The view reads the changelog of the profiles, so one record per profile and commit is
        * normally enough. If the list is too long for one record, additional records with the earlier parts of the list
-       * precede it.
+       * precede the profile's own record.
        */
       function fold(ctx: Context): void {
         const transactions = { bytes: rows.buffer, userOf: (at: number) => users[at / ROW_BYTES].slice(USER_PREFIX.length) }

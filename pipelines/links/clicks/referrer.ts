@@ -18,10 +18,11 @@ const MAX_HOST_LENGTH = 253
 const CACHED_REFERRERS = 10_000
 
 /**
- * Finds the site of a referrer. The site is the registrable domain according to the public suffix list, including
- * private suffixes, so ann.github.io and bob.github.io are different sites. For a mobile app, the site is the package.
- * If the host has no registrable domain (IP addresses, local names), the site is the host itself. Returns `direct` if
- * there is no referrer, and `unknown` if the referrer is too long or contains no host.
+ * Creates a function that finds the site of a referrer. The site is the registrable domain according to the public
+ * suffix list, including private suffixes, so ann.github.io and bob.github.io are different sites. For a mobile app,
+ * the site is the package. If the host has no registrable domain (IP addresses, local names), the site is the host
+ * itself. The function returns `direct` if there is no referrer, and `unknown` if the referrer is too long or contains
+ * no host.
  */
 export function referrerReader(): (referrer: string) => string {
   const known = objectCache<string, string>(CACHED_REFERRERS, () => {})

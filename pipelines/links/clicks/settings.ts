@@ -12,7 +12,11 @@ export const clickSettings = settingsFragment({
       'key for hashing visitors of links; production requires one, the same for all workers',
       'generated at the first start',
     ),
-    GEOIP_DATABASE: documented(z.string().optional(), "MaxMind DB file with the countries of links' visitors", 'bundled'),
+    GEOIP_DATABASE: documented(
+      z.string().optional(),
+      "MaxMind DB file that assigns the addresses of links' visitors to countries",
+      'bundled',
+    ),
     CLICKS_KEEP_ADDRESSES: documented(
       flag.prefault('0'),
       "1 stores the addresses of links' visitors in ClickHouse in addition to their hashes",

@@ -26,7 +26,7 @@ const FORGET_EVERY_MS = 10_000
 const FORGOTTEN_PER_TICK = 500
 
 /**
- * Computes the details of each click, and the statistics of each link.
+ * Declares the topology that computes the details of each click and the statistics of each link.
  * @param reader returns the reader that all tasks of the process share, with its caches and its country database
  */
 export function clicksTopology(reader: () => ClickReader): Topology {

@@ -43,7 +43,7 @@ const NO_USER_AGENT: UserAgentFacts = { bot: false, browser: UNKNOWN, device: UN
  */
 export const isBot = createIsbotFromList([...list, ...MORE_BOTS])
 
-/** Parses user agents and caches the results. */
+/** Creates a function that parses user agents and caches the results. */
 export function userAgentReader(): (userAgent: string) => UserAgentFacts {
   const known = objectCache<string, UserAgentFacts>(CACHED_USER_AGENTS, () => {})
 

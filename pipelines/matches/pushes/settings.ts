@@ -41,7 +41,7 @@ export const pushSettings = settingsFragment({
     if (protocol === 'http:' && !LOOPBACK.test(hostname) && !MATCH_WEBHOOK_PLAIN_HTTP) {
       report('MATCH_WEBHOOK_URL', 'is not encrypted: use https, or http on a loopback address, or set MATCH_WEBHOOK_PLAIN_HTTP=1')
     }
-    if (username !== '' || password !== '') report('MATCH_WEBHOOK_URL', 'contains a user name or password: the signature replaces them')
+    if (username !== '' || password !== '') report('MATCH_WEBHOOK_URL', 'contains a user name or password: remove them; pushes are signed')
     if (MATCH_WEBHOOK_SECRET === undefined) {
       report('MATCH_WEBHOOK_SECRET', `is missing: receivers verify pushes with it; set ${SECRET_PREFIX}$(openssl rand -base64 32)`)
     }

@@ -27,8 +27,8 @@ export const PUSH_CONCURRENCY = 64
 const PROFILES_LATE_MS = 60_000
 
 /**
- * Delivers pushes. Drops a push if a block or the end of the match has since separated the users, or if one of them is
- * deleted.
+ * Creates the target that delivers pushes. It drops a push if a block or the end of the match has since separated the
+ * users, or if one of them is deleted.
  */
 export function pushTarget({ send, check, partitionOf, now }: PushTargetOptions): DeliveryTarget {
   const placed = (id: string) => ({ id, partition: partitionOf(id) })
@@ -66,12 +66,12 @@ const VIEW_BEHIND: DeliveryOutcome = {
   message: 'the view of users does not show whether the match still exists',
 }
 
-/** Sends pushes to the operator's webhook. */
+/** Returns a function that sends pushes to the operator's webhook. */
 export function webhookPushes(sender: HttpSender, secrets: readonly Buffer[], now: () => number): SendPush {
   return (push) => sender.send(pushMessage(push, secrets, now()))
 }
 
-/** Logs the ids of pushes instead of sending them. Used if no webhook is configured. */
+/** Returns a function that logs the ids of pushes instead of sending them. Used if no webhook is configured. */
 export function loggedPushes(log: Log): SendPush {
   return async (push) => {
     const { match_id, user_id, other_id } = push

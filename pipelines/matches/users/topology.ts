@@ -49,8 +49,8 @@ import { applySwipe } from './swipes.ts'
 import { isShown, isVoid, NEW_USER, selfOf, withoutOldSwipes, withProfile } from './user-state.ts'
 
 /**
- * Policy for records from clients. A swipe or location on which a processor fails becomes a dead letter, so that it
- * does not block the records of other users.
+ * Policy for records from clients. A swipe or location on which a processor fails, or whose output cannot be written,
+ * becomes a dead letter, so that it does not block the records of other users.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 /** Policy for records that the topology itself writes. A bad record there is a bug. */

@@ -40,8 +40,8 @@ interface Running {
 }
 
 /**
- * Trains models every few hours and on request, and decides which model is used for answers. Only the process that owns
- * the job does this; an earlier owner can no longer publish changes.
+ * Creates the job that trains models every few hours and on request, and decides which model is used for answers. Only
+ * the process that owns the job does this; an earlier owner can no longer publish changes.
  */
 export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps): GroupJob<string, ModelRequest> {
   async function run(turn: Turn): Promise<void> {
@@ -80,7 +80,10 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
       return runtime.now() >= dueAt
     }
 
-    /** Returns whether a run did not end in time recently. The clock may have been set back since. */
+    /**
+     * Returns whether a run was recently ended because of its time limit. The clock may have been set back since, so
+     * the time of that end may be in the future.
+     */
     function isLate(): boolean {
       return Math.abs(runtime.now() - lateAt) < URGENT_FOR_MS
     }

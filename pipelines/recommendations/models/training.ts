@@ -79,8 +79,8 @@ const STOP_GRACE_MS = 5_000
 const REASON_CHARACTERS = 500
 
 /**
- * Trains in a separate process, at the lowest priority unless the run is urgent. Training takes minutes of CPU time and
- * a lot of memory, and must not delay the streams of this worker.
+ * Returns a function that trains in a separate process, at the lowest priority unless the run is urgent. Training takes
+ * minutes of CPU time and a lot of memory, and must not delay the streams of this worker.
  */
 export function trainingProgram({ folder, tools, python, program = PROGRAM, limitMs = LOW_TIME_LIMIT_MS }: TrainingProgramOptions): Train {
   return async function train({ runId, sequence, trainedAt, inForce, isUrgent, signal }) {

@@ -32,7 +32,7 @@ export interface KnownItems {
 const PARKED_MS = HOUR_MS
 /** Maximum number of unknown items per partition whose activity is kept. */
 export const MAX_PARKED_ITEMS = 1_000
-/** Maximum number of events, co-watched items and times that are kept per unknown item. They take about 10 KB. */
+/** Maximum number of events, pairs and times that are kept per unknown item. They take about 10 KB. */
 export const MAX_PARKED_ENTRIES = 200
 const FORGET_EVERY_MS = 60_000
 const FORGOTTEN_PER_TICK = 200

@@ -77,7 +77,9 @@ function withSession(user: UserState, itemId: bigint, at: number): UserState {
   }
 }
 
-/** Hides an item permanently, or shows it again. */
+/**
+ * Hides an item, or shows it again if the event withdraws an earlier one. Only the last `MAX_HIDDEN` items stay hidden.
+ */
 export function withHidden(user: UserState, { item_id, timestamp, withdrawn }: Interaction, offset: number): UserState {
   const hidden = withdrawn ? removeItem(user.hidden, item_id) : moveItem(user.hidden, item_id, timestamp, MAX_HIDDEN)
   return { ...user, through_offset: offset, hidden }
