@@ -38,10 +38,10 @@ export function directOutput(fd: number): LogOutput {
 
 /**
  * Creates an output that collects lines and writes them in the background, so that a slow reader of the log does not
- * slow requests down. If lines cannot be written, they wait. Further lines are dropped when too many lines wait, and
- * the next line that is accepted reports their number. The last lines are written at exit.
+ * slow requests down. If lines cannot be written, they wait. Further lines are dropped when too many lines wait. An
+ * additional line before the next accepted line reports how many were dropped. The last lines are written at exit.
  * @param fd file descriptor
- * @param maxWaiting maximum number of characters of the lines that wait
+ * @param maxWaiting maximum number of characters of the lines that wait, not counting the current batch
  */
 export function bufferedOutput(fd: number, maxWaiting = MAX_WAITING_CHARACTERS): LogOutput {
   /** Lines that are not in a batch yet. */
@@ -94,7 +94,7 @@ function lossLine(count: number): string {
   return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lines: count, event: 'log_lines_dropped' })}\n`
 }
 
-/** Writes all bytes, unless the output refuses them. */
+/** Writes all bytes, or gives up if a write fails or the pipe stays full for `FULL_PIPE_MS`. */
 function writeNow(fd: number, bytes: Buffer): void {
   const until = performance.now() + FULL_PIPE_MS
   let rest = bytes

@@ -9,7 +9,7 @@ const AUTOGROUP = '/proc/self/autogroup'
 
 /**
  * Lowers the CPU priority of this process in favour of the other processes on the machine. Threads that start later,
- * such as those of RocksDB, inherit the value.
+ * such as those of RocksDB, inherit the priority.
  *
  * With autogrouping, as on desktops, the kernel first divides the CPU between sessions, so a process's nice value
  * matters only within its session. The leader of a session therefore also sets the value for its session.

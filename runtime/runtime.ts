@@ -26,7 +26,7 @@ export interface Runtime {
    * cases. Never rejects.
    */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Resolves in the next turn of the event loop, after sockets were read and due timers have fired. */
+  /** Resolves in the next turn of the event loop, after sockets have been read and due timers have fired. */
   nextTurn(): Promise<void>
   /** Calls `callback` once after `ms`. */
   setTimer(ms: number, callback: () => void): CancelTimer

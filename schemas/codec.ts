@@ -5,7 +5,7 @@
 export interface Codec<T> {
   /**
    * Appends the encoded value.
-   * @throws CodecError when the value does not match the schema
+   * @throws CodecError when the value does not match the schema or format
    */
   encode(value: T, out: ByteWriter): void
   /**
@@ -24,7 +24,7 @@ export interface ByteWriter {
   reserve(bytes: number): void
 }
 
-/** Thrown when bytes or a value do not match the schema. */
+/** Thrown when bytes or a value do not match the schema or format of a codec. */
 export class CodecError extends Error {
   override readonly name = 'CodecError'
 }
@@ -41,7 +41,7 @@ export class UnknownSchemaError extends Error {
 
 const INITIAL_BYTES = 4096
 
-/** Creates a ByteWriter that doubles its buffer when it is full. */
+/** Creates a ByteWriter that at least doubles its buffer when the buffer is full. */
 export function byteWriter(initialBytes: number = INITIAL_BYTES): ByteWriter {
   const writer: ByteWriter = {
     buffer: Buffer.allocUnsafeSlow(initialBytes),

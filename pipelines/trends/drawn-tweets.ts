@@ -5,8 +5,8 @@ import { minuteOf } from './time.ts'
 
 /**
  * Maximum number of tweets that are drawn from a term's window: those whose ids have the lowest hashes (a bottom-k
- * sketch). A tweet has the same hash for all its terms, so the drawn tweets of two terms show which share of their
- * tweets they have in common, with a standard error of at most 10 percentage points.
+ * sketch). A tweet has the same hash for all its terms, so the overlap of two terms can be estimated from their drawn
+ * tweets. With the maximum number of tweets, the standard error is at most about 10 percentage points.
  */
 export const DRAWN_TWEETS = 24
 /**

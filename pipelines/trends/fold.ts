@@ -145,7 +145,7 @@ function overlapOf(a: readonly number[], b: readonly number[]): number {
 
 /**
  * Returns the greatest hash up to which a term's drawn tweets are complete. If fewer tweets were drawn than the
- * maximum, they are all tweets of the term, so there is no upper limit.
+ * maximum, no tweet of the term was left out, so there is no upper limit.
  */
 function lastOf(hashes: readonly number[]): number {
   return hashes.length < DRAWN_TWEETS ? Infinity : hashes[hashes.length - 1]

@@ -75,7 +75,8 @@ export class FoldedTerms {
 
   /**
    * Appends the folded spelling if it is a term.
-   * @returns its fingerprint; undefined if the spelling is too long or not printable ASCII
+   * @returns the fingerprint of the bytes that were appended; undefined if this function cannot fold the spelling,
+   * because it is too long or not printable ASCII
    */
   #foldAscii(bytes: Buffer, start: number, end: number): number | undefined {
     if (end - start > MAX_FOLDED_AS_BYTES) return undefined

@@ -7,8 +7,8 @@ import type { TermForm } from '../../schemas/trends/types.ts'
 export const MAX_FORMS = 16
 
 /**
- * Counts a spelling. If there are too many spellings, the rarest is removed. Of equally rare spellings, the last one in
- * text order is removed.
+ * Counts a spelling. If the list is full, a new spelling replaces the rarest one. Of equally rare spellings, it
+ * replaces the last in text order.
  */
 export function addForm(forms: TermForm[], form: string, count: number): void {
   for (const known of forms) {

@@ -25,7 +25,7 @@ export interface FrequentTermsOptions extends AllTermStores {
 }
 
 /**
- * Number of terms whose states are read at once. A worldwide term has up to 551 states, but most have a few, and the
+ * Number of terms whose states are read at once. A term can have up to 551 states, but most terms have only a few. The
  * states must stay in the cache until they are used.
  */
 const TERMS_READ = 256
@@ -41,8 +41,8 @@ export function frequentTerms({ rare, frequent, baselines, volumes, learned, rou
   const textBytes = new TextBytes()
 
   /**
-   * Makes a rare term frequent, with all its contributions. No region has a state or a stored baseline for the term
-   * yet.
+   * Makes a rare or new term frequent, with all its contributions. No region has a state or a stored baseline for the
+   * term yet.
    * @param row the row of the rare term; undefined if the term is new
    * @param more contributions that the row does not contain
    * @param added see `addToRegions`
@@ -93,8 +93,8 @@ export function frequentTerms({ rare, frequent, baselines, volumes, learned, rou
   }
 
   /**
-   * Counts the contributions to some terms. Reads all states in one batch, and then the baselines of terms without a
-   * state, because single reads cost ten times as much.
+   * Counts the contributions to some terms. Reads all states in one batch. Then reads, in another batch, the baselines
+   * for which there is no state. Single reads would cost ten times as much.
    */
   function countSome(terms: readonly [term: string, parts: readonly CellsOfTerm[]][], ctx: Context, added: AddedVolumes): void {
     const counted = terms.map(([term, parts]) => ({ term, cells: combinedCells(parts) }))

@@ -5,7 +5,8 @@
 export type LanguageCode = number
 
 /**
- * The code for "no language". It stands for a missing tag, `und`, and tags that do not begin with two or three letters.
+ * The code for "no language". It stands for an empty tag, `und`, and tags whose first part does not have two or three
+ * letters.
  */
 export const NO_LANGUAGE: LanguageCode = 0
 

@@ -13,13 +13,13 @@ import { TextSet } from './text-set.ts'
 import { hourOfMinute, WINDOW_MINUTES } from './time.ts'
 
 /**
- * Share of contenders to keep beyond the requested number. If no more tweets arrive, this surplus lasts for a third of
- * the window. Half of it is left when new contenders begin to be collected (see refills.ts).
+ * Surplus of contenders to keep, as a share of the requested number. If no more tweets arrive, the surplus lasts for a
+ * third of the window. Half of it is left when the partition begins to collect new contenders (see refills.ts).
  */
 const SPARE_SHARE = 0.5
 /**
- * Share of contenders with a baseline to keep beyond the requested number. It is larger than SPARE_SHARE, because the
- * bounds of these terms are looser: a bound is valid for up to two hours.
+ * The same share for contenders with a baseline. It is larger than SPARE_SHARE, because the bounds of these terms are
+ * looser: a bound is valid for up to two hours.
  */
 const SPARE_SHARE_KNOWN = 3
 
@@ -37,10 +37,10 @@ export interface LeadingTermsOptions {
 export type LeadingTerms = ReturnType<typeof leadingTerms>
 
 /**
- * Keeps the leading terms of a partition in each region. A term must be offered whenever its contributions change, with
- * an upper bound for its count or score. Terms without a baseline are kept by count, because the divisor that turns
- * their count into a score is the same for all of them and is known only in the third stage. Terms with a baseline are
- * kept by score. A term can change its kind only at the beginning of an hour.
+ * Keeps the leading terms of a partition in each region. A term must be offered whenever its contributions change. The
+ * offer computes an upper bound for the count or score of the term. Terms without a baseline are kept by count, because
+ * the divisor that turns their count into a score is the same for all of them and is known only in the third stage.
+ * Terms with a baseline are kept by score. A term can change its kind only at the beginning of an hour.
  *
  * Baselines change from minute to minute, so a score can rise without a contribution. The bound of a term with a
  * baseline is therefore its score with the lowest baseline up to the end of the next hour. Such a term must be offered
@@ -144,8 +144,8 @@ export function leadingTerms({ usualOf, perRegion, saved }: LeadingTermsOptions)
   }
 
   /**
-   * Offers a term that had no state. Such a term is not a contender yet, so it is offered only if it is not below the
-   * region's floor.
+   * Offers a new term. Such a term is not a contender yet, so it is offered only in regions whose floor it is not
+   * below.
    */
   function offerFirst(term: TermBytes, counts: CellCounts): void {
     const first = lastMinute - WINDOW_MINUTES + 1

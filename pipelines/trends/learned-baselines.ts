@@ -34,7 +34,7 @@ export function learnedBaselines({ frequent, baselines }: LearnedBaselinesOption
   /**
    * Returns the usual counts of a term around the hour of `lastMinute`; undefined if the term has no baseline for that
    * hour yet.
-   * @param state the stored state of the term. It is stored again if its baseline learns from it
+   * @param state the stored state of the term; stored again if there are final hours that its baseline lacks
    */
   function usualOf(key: string, state: TermState, lastMinute: number): HourlyUsual | undefined {
     if (finalHour > state.learned_hour) {
@@ -81,8 +81,8 @@ export function learnedBaselines({ frequent, baselines }: LearnedBaselinesOption
   function returningTerm(key: string): TermState {
     const state = newTermState()
     const baseline = baselines.get(key)
-    // The baseline begins where the first state began, because that state had learned all of its hours before it
-    // expired.
+    // The baseline contains all hours of the term's earlier states, because the hours of a state are learned before it
+    // expires. The new state therefore continues after these hours.
     state.tracked_hour = baseline?.since_hour ?? 0
     state.learned_hour = baseline?.seen_hour ?? 0
     return state

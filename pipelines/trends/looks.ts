@@ -102,7 +102,7 @@ export class Looks {
     this.#size--
   }
 
-  /** Forgets all terms except these. */
+  /** Forgets all terms except these, which must have been evaluated. */
   keepOnly(terms: readonly number[]): void {
     const numbers = this.#numbers
     const kept = terms.map((term) => numbers[term * NUMBERS + FLAGS])

@@ -25,7 +25,7 @@ import { MINUTES_PER_HOUR } from './time.ts'
 const MAX_CONTRIBUTIONS = 32
 /**
  * Cells are appended to a row up to this size. When a row grows beyond this size, or beyond this size times a power of
- * two, cells of the same place are combined.
+ * two, cells of the same place are combined, unless this would leave most of the cells.
  */
 const APPENDED_BYTES = 256
 /** Maximum size of an encoded number. */
@@ -145,8 +145,8 @@ export class RareRow {
 export const rareTerm = rawValue(codec)
 
 /**
- * Returns true if the cells must be combined after an addition. Cells are seldom combined, because this costs more than
- * anything else that happens to a rare term.
+ * Returns true if an addition makes a row so large that its cells should be combined. Cells are seldom combined,
+ * because this costs more than anything else that happens to a rare term.
  * @param bytes size of the cells before the addition
  * @param added size of the addition
  */

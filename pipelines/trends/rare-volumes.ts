@@ -47,8 +47,8 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
   }
 
   /**
-   * Begins a row, and first sends the collected rows if they are full or from a different month. A record has rows of
-   * one month only, because the tables are partitioned by month.
+   * Begins a row. First sends the collected rows if there are `MAX_ROWS` of them, or if they are from a different
+   * month. A record has rows of one month only, because the tables are partitioned by month.
    */
   function startRow(minute: number, ctx: Context): void {
     if (minute !== minuteOfMonth) {
@@ -118,8 +118,8 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
   }
 
   /**
-   * Publishes counts for minutes that are no longer in the state of their terms. The earlier volumes of these minutes
-   * are unknown here, so readers add the counts to them.
+   * Publishes counts for minutes that have already left the states of the terms. The earlier volumes of these minutes
+   * are unknown here, so readers add the counts to the earlier volumes.
    * @param id differs for each call, even after a restart
    */
   function sendAdded(added: AddedVolumes, id: string, ctx: Context): void {

@@ -9,7 +9,7 @@ interface ContendersOptions {
   readonly listener: ContendersListener
 }
 
-/** Number of evaluations kept per region in addition to the evaluations of the candidates. */
+/** Maximum number of evaluations kept per region in addition to the evaluations of the candidates. */
 const MAX_SPARE_LOOKS = 256
 /**
  * The table of terms is replaced when the number of its terms exceeds the number of needed terms multiplied by this
@@ -37,8 +37,8 @@ export class RegionContenders {
   }
 
   /**
-   * Offers a term as a contender, also for a refill, after its contributions have changed. Forgets the last evaluation
-   * of the term. May replace the table and thus change the numbers of all terms.
+   * Offers a term whose contributions have changed. During a refill, also offers the term to the new contenders.
+   * Forgets the last evaluation of the term. May replace the table and thus change the numbers of all terms.
    */
   offer(kind: Kind, term: TermBytes, bound: number): void {
     const number = this.table.find(term)
@@ -100,8 +100,8 @@ export class RegionContenders {
   }
 
   /**
-   * Must be called after each report. If the region has more than `MAX_SPARE_LOOKS` evaluations of terms that are not
-   * candidates, forgets them.
+   * Must be called after each report. Forgets the evaluations of all terms that are not candidates if there are more
+   * than `MAX_SPARE_LOOKS` of them.
    */
   ranked(candidates: readonly number[]): void {
     if (this.looks.size > MAX_SPARE_LOOKS + candidates.length) this.looks.keepOnly(candidates)

@@ -106,7 +106,8 @@ export function regionRankings(options: RegionRankingsOptions) {
   }
 
   /**
-   * Reads and evaluates the terms whose evaluation is missing or may have changed.
+   * Reads and evaluates the terms whose evaluation is missing or may have changed, or whose details are due. Only
+   * updates the baselines of all other terms.
    * @param isDue returns true if the details of a term must be sent
    */
   function lookAt(
@@ -160,8 +161,8 @@ export function regionRankings(options: RegionRankingsOptions) {
   function lookOf(woeid: number, name: string, state: TermState): Look & { candidate: TrendCandidate } {
     const { lastMinute } = leading
     const greatest = greatestCountFrom(state, lastMinute)
-    // A term that no later window will contain is not a contender of either kind, so it needs no usual counts. It may
-    // also be a rare term, which has no baseline.
+    // A term that neither this window nor a later one contains is not a contender of either kind, so it needs no usual
+    // counts. It may also be a rare term, which has no baseline.
     const usual = greatest > 0 && leading.isKnown(state) ? usualOf(termKey(woeid, name), state, lastMinute) : undefined
     const baseline = usual && usualInWindow(usual, lastMinute)
     const candidate = candidateOf(name, state, windowCount(state, lastMinute), baseline, lastMinute)

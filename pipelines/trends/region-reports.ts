@@ -13,12 +13,13 @@ export interface RegionReports {
   /**
    * Returns the first `KEPT_TERMS` terms of a region, ordered by score, then by term.
    * @param reports the region's reports about one window
-   * @param meanOfNewTerms the mean of all terms without a baseline in the region's list a minute ago, with which terms
-   * without a baseline are compared
+   * @param meanOfNewTerms the mean count of the terms without a baseline in the region's list of a minute ago; the
+   * usual count of every term without a baseline
    */
   rank(reports: readonly RegionReport[], meanOfNewTerms: number): RankedTerm[]
   /**
-   * Must be called when the list of these reports is published. Deletes the reports to which no later report refers.
+   * Must be called when the list that was made from these reports is published. Deletes the reports to which no later
+   * report refers.
    */
   published(reports: readonly RegionReport[]): void
 }

@@ -32,7 +32,7 @@ export interface PlacedMinute {
 
 /**
  * Returns how a new contribution changes the repeats of its user.
- * @param known the user's other contributions, sorted by minute
+ * @param known the user's other contributions to the term, sorted by minute
  * @param at the position of the new contribution among them
  */
 export function repeatsWith(known: readonly PlacedMinute[], at: number, { minute, place }: PlacedMinute): readonly Repeat[] {

@@ -15,7 +15,10 @@ function divisorOf(usual: number): number {
   return Math.max(1, usual)
 }
 
-/** Returns the count as a multiple of the usual count. This velocity determines score and label. */
+/**
+ * Returns the count as a multiple of the usual count, or of 1 if the usual count is below 1. This velocity determines
+ * the score and the label.
+ */
 export function velocityVsUsual(count: number, usual: number): number {
   return count / divisorOf(usual)
 }

@@ -19,7 +19,10 @@ const MOST_KEPT = 3
 /** Reports with a smaller total size are kept in any case. */
 const LEAST_KEPT_BYTES = 4_096
 
-/** What is reported about a region: the numbers of the terms, best first, and the candidates whose details are sent. */
+/**
+ * What is reported about a region: the numbers of the terms in the order of the report, their evaluations, and the
+ * candidates whose details are sent.
+ */
 export interface Reported {
   readonly terms: readonly number[]
   readonly looks: Looks

@@ -47,7 +47,7 @@ export function silentTerms({ rare, frequent, baselines, learned, rounds, filter
   const textBytes = new TextBytes()
   /** The hour of the last report. A term is deleted if it was silent for the 24 hours before this hour. */
   let reportedHour = 0
-  /** The frequent terms that the last step of the sweep has visited. */
+  /** The frequent terms that the last step of the sweep has visited and kept. */
   let swept: [key: string, state: TermState][] = []
   let publishSwept: PublishVolume = () => {}
   const rareSweep = sweep(rare, { keysPerRun: TERMS_PER_PAUSE, isExpired: isRareExpired })

@@ -53,8 +53,8 @@ export function standings(options: StandingsOptions) {
   let nextSaved = 0
 
   /**
-   * Brings the standings up to date for a minute. Must be called before `rank`, with the same minute. Yields at
-   * intervals.
+   * Brings the standings up to date for the window whose newest bucket is `minute`. Must be called before `rank` ranks
+   * this window. Yields at intervals.
    * @param becomesKnown called for each term before it is first offered with a baseline
    */
   function* prepare(minute: number, becomesKnown: (term: string) => void): Generator<void, void, void> {

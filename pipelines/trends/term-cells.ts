@@ -3,10 +3,13 @@ import { type ByteSpan, keyHash, rawValue } from '../engine/index.ts'
 import type { TermCell } from './cells.ts'
 import { CellReader, packCell, writeNumber, writeTextBytes } from './packed-cells.ts'
 
-/** The counts of one worker since its last commit, for the terms of one partition. */
+/**
+ * Contributions that one task of the first stage has counted since its last commit, for terms of one partition of the
+ * second stage.
+ */
 export interface TermCells {
   /**
-   * The terms with their cells. A term with very many cells may occur in several records. The sender leaves the list
+   * The terms with their cells. The cells of a term may be divided between several records. The sender leaves the list
    * empty.
    */
   readonly terms: readonly CellsOfTerm[]

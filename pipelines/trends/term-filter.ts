@@ -19,8 +19,8 @@ export interface TermFilter {
 }
 
 /**
- * Number of bits per term. With four probes, a full layer mistakes one of 400 terms without a row for a term with a
- * row.
+ * Number of bits per term. With four probes, a full layer mistakes about one in 400 terms without a row for a term with
+ * a row.
  */
 const BITS_PER_TERM = 16
 const PROBES = 4
@@ -32,8 +32,8 @@ export function termFilter(): TermFilter {
   let next = new GrowingFilter(LEAST_TERMS)
   let terms = 0
   /**
-   * Terms whose rows were added since the last commit began, and since the commit before it. A scan does not find these
-   * rows until they are committed, so each new filter begins with them.
+   * `added` has the terms whose rows were added since the last commit began; `committing` has those from between the
+   * last two commits. A scan does not find rows that are not committed yet, so each new filter begins with these terms.
    */
   let added: number[] = []
   let committing: number[] = []

@@ -87,8 +87,8 @@ export function windowCount(state: TermState, lastMinute: number): number {
 }
 
 /**
- * Returns an upper bound of the counts of all windows from `lastMinute` on if no contribution arrives. Buckets dated
- * ahead are included.
+ * Returns an upper bound for the counts of the window whose newest bucket is `lastMinute` and of all later windows, if
+ * no contribution arrives. Buckets dated ahead are included.
  */
 export function greatestCountFrom(state: TermState, lastMinute: number): number {
   return sumOf(state.minutes, lastMinute - WINDOW_MINUTES + 1, Infinity)
@@ -96,8 +96,8 @@ export function greatestCountFrom(state: TermState, lastMinute: number): number 
 
 /**
  * Returns the number of distinct users in the window.
- * @param count the contributions in the window
- * @param sampled the samples in the window and after it
+ * @param count number of contributions in the window
+ * @param sampled number of samples in the window or after it
  */
 function usersIn({ repeats }: TermState, count: number, sampled: number, lastMinute: number): number {
   const users = count - repeatsIn(repeats, lastMinute - WINDOW_MINUTES + 1, lastMinute)
@@ -136,9 +136,9 @@ export function candidateOf(term: string, state: TermState, count: number, usual
 }
 
 /**
- * Returns how long `candidateOf` gives the same result if no contribution arrives: the newest bucket of the last such
- * window. The result changes when a bucket enters the window, moves from it into the window an hour before, or leaves
- * that window, and when the hour ends.
+ * Returns the newest bucket of the last window for which `candidateOf` gives the same result, if no contribution
+ * arrives. The result of `candidateOf` changes when the hour ends, and when a bucket enters the window, moves from it
+ * into the window an hour before, or leaves that window.
  */
 export function unchangedThrough(state: TermState, lastMinute: number): number {
   const { first, at } = state.minutes

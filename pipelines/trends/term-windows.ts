@@ -34,14 +34,14 @@ export interface TermWindowsOptions extends AllTermStores {
 const NEW_ROW: ByteSpan = { buffer: UNTRACKED, start: 0, end: UNTRACKED.length }
 const NOWHERE: readonly TrackedRegion[] = []
 /**
- * If the cells of more terms than this are waiting, they are counted at once, and not only before the next commit. The
+ * If the cells of more terms than this are waiting, they are counted immediately instead of before the next commit. The
  * cells of a term change a few states of under a kilobyte, so a commit then stays below the size of a RocksDB memtable.
  * A partition of real tweets gets a few hundred of these cells per second.
  */
 const MAX_WAITING = 4_000
 /**
- * Cells are combined only if this leaves at most this share of them. The terms of the demo have most of their cells in
- * different places, and decoding and encoding these cells would make their rows hardly smaller.
+ * Cells are combined only if at most this share of them is left afterwards. The terms of the demo have most of their
+ * cells in different places, and decoding and encoding these cells would hardly make the rows smaller.
  */
 const COMBINED_SHARE = 3 / 4
 
@@ -60,8 +60,8 @@ export function termWindows(options: TermWindowsOptions) {
   const rowBytes = byteWriter()
   const emptyReports = reportWriter()
   /**
-   * Cells of frequent terms that were received since the last commit. They are counted together, because each change of
-   * a state decodes and encodes it, and a popular term receives cells from every partition of the first stage.
+   * Cells of frequent terms that have been received but not counted yet. They are counted together, because each change
+   * of a state decodes and encodes it, and a popular term receives cells from every partition of the first stage.
    */
   let waiting: CellsOfTerm[] = []
   let lastOffset = -1
@@ -263,7 +263,8 @@ export function termWindows(options: TermWindowsOptions) {
       if (allCounts.readRow(row.packed).newest > lastMinute - WINDOW_MINUTES) frequentCounts.becomeFrequent(term, row, [], ctx)
     })
     // Regions without tweets get an empty list. Normally, the partitions divide these regions among themselves. If a
-    // partition is missing, every partition reports to every region, so that every list can be marked as incomplete.
+    // partition is missing, every partition sends a report about every region, so that every list can be marked as
+    // incomplete.
     const isOwn = (index: number) => ctx.missing > 0 || index % ctx.partitions === ctx.partition
     const silent = new Set(regions.filter((_, index) => isOwn(index)).map((region) => region.woeid))
     yield* leaders.rank(ranking, function emitRegion(report) {

@@ -17,7 +17,7 @@ const MAX_DEPTH = 200
  */
 const MAX_VALUES = 100_000
 
-/** Counts the values in the defaults of one schema, to compare them with the limits. */
+/** Number of values that have been checked in the defaults of one schema. It must not exceed `MAX_VALUES`. */
 export interface DefaultBudget {
   values: number
 }

@@ -259,8 +259,8 @@ function varint(index: number): string {
 }
 
 /**
- * Returns the maximum number of bytes of a type's values; undefined for a type without a bound. The code that writes a
- * value of a bounded type does not reserve room itself.
+ * Returns the maximum number of bytes of a type's values; undefined for types whose code reserves room itself. The code
+ * that writes a value of any other type does not reserve room.
  */
 function boundedBytes(type: AvroType): number | undefined {
   switch (type.kind) {

@@ -1,6 +1,6 @@
 /**
- * Parses JSON and keeps integers exact, because JSON.parse would round a long default beyond 2^53. Such an integer
- * becomes a raw JSON value, which JSON.stringify writes with all its digits.
+ * Parses JSON and keeps integers exact, because JSON.parse would round the default of a long beyond 2^53. Such an
+ * integer becomes a raw JSON value, which JSON.stringify writes with all its digits.
  */
 export function parseJson(text: string): unknown {
   return JSON.parse(text, keepExact as (key: string, value: unknown) => unknown)

@@ -17,7 +17,7 @@ export function storedBadges({ was_cents, in_stock, rating_sum, rating_count }: 
 }
 
 /**
- * Adds the badge that depends on the time.
+ * Adds the badge `new`, the only one that depends on the time, if the product is less than 30 days old.
  * @param createdAt when the product was created; epoch ms, like `now`
  */
 export function badgesAt(stored: readonly string[], createdAt: number, now: number): readonly string[] {

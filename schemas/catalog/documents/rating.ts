@@ -1,5 +1,6 @@
 /**
- * Number of assumed prior ratings. If a product has few ratings, the assumed ones pull its mean towards the prior mean.
+ * Number of assumed prior ratings. If there are few actual ratings, the assumed ones pull the mean towards the prior
+ * mean.
  */
 const PRIOR_RATINGS = 10
 export const PRIOR_MEAN = 3.5

@@ -8,8 +8,8 @@ import type { FraudCase, FraudCaseCommand, FraudReview } from '../types.ts'
 /** Retention of reviewed transactions. It allows for a replay of the last week after a fault. */
 const REVIEWS_KEPT_DAYS = 7
 /**
- * Partition count of all topics that are keyed by a case. All these topics have the same count, so that one task owns
- * everything about a case.
+ * Partition counts of the topics about cases. All these topics have the same counts and the same key, so that one task
+ * owns everything about a case.
  */
 const BY_CASE = { partitions: 1, productionPartitions: 16 }
 

@@ -7,7 +7,7 @@ export type DecisionReason = 'blocklist_hit' | 'rule' | 'models' | 'default_prof
 export interface DecisionInput {
   /** True if any entity of the transaction is on the blocklist. In that case, no other input matters. */
   readonly isBlocklisted: boolean
-  /** The action of the winning rule. */
+  /** The action of the winning rule; undefined if there is none. */
   readonly action: RuleAction | undefined
   /**
    * The scores of the models; undefined while the models are unavailable. If the scores are undefined, or any of them

@@ -8,7 +8,7 @@ export interface FallbackInput {
 
 export interface FallbackVerdict {
   readonly decision: 'APPROVE' | 'REVIEW'
-  /** True if the payment should be monitored afterwards, because nothing has scored it. */
+  /** True if the payment is approved but should be monitored afterwards. */
   readonly monitor: boolean
 }
 

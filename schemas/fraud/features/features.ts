@@ -80,7 +80,7 @@ export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments:
 
 /**
  * Adds the transactions in flight to a profile. Skips transactions that the profile still contains individually.
- * @param id hash of the transaction that must not be added
+ * @param id hash of the id of the current transaction, which is not added
  */
 export function upToDate(kind: EntityKind, { profile = NEW_PROFILE, inFlight, inFlightSeconds }: Enrichment, id: number): FraudProfile {
   const shape = PROFILE_SHAPES[kind]

@@ -46,7 +46,7 @@ export interface CountedSecond {
 /** The statistics of all amounts of a profile. */
 export type Amounts = Pick<FraudProfile, 'txn_count' | 'txn_units' | 'mean_usd' | 'm2_usd'>
 
-/** The columns of a profile that list entities of a kind. */
+/** For each kind of entity, the column of a profile that lists the entities of this kind. */
 export const SEEN_COLUMNS = { user: 'users', device: 'devices', ip: 'ips', card: 'cards', merchant: 'merchants' } as const
 
 /**
@@ -154,7 +154,7 @@ function sightingsOf(kind: EntityKind, events: readonly FraudEvent[]): Sighting[
   return sightings
 }
 
-/** Returns the users seen last, newest first. */
+/** Adds the users of transactions to the known users. Returns those seen last, newest first. */
 export function withUsers(known: FraudKnownUser[], events: readonly Pick<FraudEvent, 'user_id' | 'at'>[], most: number): FraudKnownUser[] {
   const [only] = events
   if (events.length === 1 && known.length > 0 && only.user_id === known[0].user_id) {

@@ -36,7 +36,7 @@ export const packedProfiles = packedFormat((bytes, start, end): PackedProfile =>
 
 /**
  * Creates a format that leaves profiles encoded.
- * @param create returns the object for bytes that may be a profile
+ * @param create creates the object for encoded bytes, which have not been checked
  */
 export function packedFormat<P extends PackedProfile>(create: (bytes: Buffer, start: number, end: number) => P): ValueFormat<P> {
   return {

@@ -2,7 +2,7 @@ import type { FraudProfile } from '../types.ts'
 import { eventCount, eventId, eventTime, eventUnits } from './events.ts'
 import { sumWithin, type WindowSum } from './sums.ts'
 
-/** The time at which a profile is read, and the transaction that is not counted. */
+/** The time as of which a profile is read, and the transaction that is not counted. */
 export interface Reading {
   /** Epoch ms. */
   readonly t: number
@@ -33,8 +33,8 @@ export function sumsOf({ events, sums }: FraudProfile, { t, id }: Reading, windo
 }
 
 /**
- * Returns the time of the last transaction at or before t among the transactions that are kept individually; undefined
- * if there is none.
+ * Returns the time of the last other transaction at or before t, among the transactions that are kept individually;
+ * undefined if there is none.
  */
 export function lastTimeOf({ events }: FraudProfile, { t, id }: Reading): number | undefined {
   for (let row = eventCount(events) - 1; row >= 0; row--) {

@@ -14,7 +14,7 @@ export interface RunningFold {
   readonly current: FraudProfile
   /**
    * Adds transactions to the profile.
-   * @param events transactions that were not added before, although the profile may include them already
+   * @param events transactions that were not added before. The start profile may already include some of them
    */
   add(events: readonly FraudEvent[]): void
 }
@@ -22,7 +22,7 @@ export interface RunningFold {
 /** The entities of a kind that were seen: those in the profile, and those seen since. */
 interface SeenEntities {
   readonly times: Map<number, readonly [first: number, last: number]>
-  /** An entity that was seen since the profile was read; undefined if there is none. */
+  /** Hash of the entity that was added last; undefined if none was added. */
   hash: number | undefined
 }
 

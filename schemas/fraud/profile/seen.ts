@@ -137,7 +137,7 @@ function withoutOld(rows: Buffer, end: number, horizon: number, most: number): n
   return kept > most * SEEN_BYTES ? withoutTies(rows, kept, upTo, most) : kept
 }
 
-/** Returns when the oldest remaining row was last seen, once the `excess` oldest rows have been removed. */
+/** Returns the last-seen time of the oldest row that remains once the `excess` oldest rows have been removed. */
 function timeWithout(rows: Buffer, end: number, excess: number): number {
   // Nearly always only one row must be removed. Finding that row takes a fraction of the time of sorting all rows.
   if (excess === 1) return secondOldest(rows, end)

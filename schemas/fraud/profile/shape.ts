@@ -16,7 +16,7 @@ export const KNOWN_MS = 90 * DAY_MS
  */
 const SLACK_MS = 10 * MINUTE_MS
 
-/** Sums of transactions over aligned buckets. */
+/** A level of a profile's sums. The buckets of a level have the same length and are aligned to it. */
 export interface SumLevel {
   readonly spanMinutes: number
   /** Buckets of this level are used up to this age, ms. Older buckets are joined into buckets of the next level. */
