@@ -54,8 +54,8 @@ export const limitAudit: Topic<string, LimitChange> = {
 }
 
 /**
- * Requests over a limit, at most one per API instance, client, rule and second; key: client_id. Kept for a day, which is
- * long enough to refill a repaired table.
+ * Requests over a limit, at most one per API instance, client, rule and second; key: client_id. Kept for a day, which
+ * is long enough to refill a repaired table.
  */
 export const limitViolations: Topic<string, LimitViolation> = {
   name: 'limit-violations',
