@@ -7,7 +7,7 @@ const MIN_INT64 = -(2n ** 63n)
 const MAX_INT64 = 2n ** 63n - 1n
 const MIN_INT32 = -(2 ** 31)
 const MAX_INT32 = 2 ** 31 - 1
-/** A double represents every integer with at most this many digits exactly. */
+/** A double can represent exactly every integer that has at most this many digits. */
 const SAFE_DIGITS = 15
 const MINUS = 0x2d
 const ZERO = 0x30
@@ -90,8 +90,8 @@ function writeAscii(text: string, out: ByteWriter): void {
 }
 
 /**
- * Decodes a decimal integer. Accepts one form per number (no plus sign, no leading zeros, no `-0`), so that equal ids
- * are equal keys.
+ * Returns the text of a decimal integer. Accepts one form per number (no plus sign, no leading zeros, no `-0`), so that
+ * equal ids are equal keys.
  */
 function decimalText(buffer: Buffer, start: number, end: number): string {
   const digits = buffer[start] === MINUS ? start + 1 : start

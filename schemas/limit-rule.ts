@@ -16,8 +16,9 @@ export interface LimitRule {
   /** `[METHOD ]/exact/path`, `/a/prefix/*` or `*`; at most 200 characters. */
   endpoint_pattern: string
   /**
-   * Requests with equal values of these parts are counted together. A rule whose key is `ip`, alone or with `endpoint`,
-   * applies only to callers that have no API key, no user and no client certificate.
+   * Requests with equal values of these parts are counted together. A rule with `api_key` applies only to callers that
+   * have an API key, and a rule with `user` only to callers that have a user. A rule whose key is `ip`, alone or with
+   * `endpoint`, applies only to callers that have no API key, no user and no client certificate.
    */
   key: LimitKeyPart[]
   /** Maximum number of requests per window. */

@@ -41,6 +41,6 @@ export type DataSetName = keyof typeof DATA_SETS
 export function dataSet(folder: string, name: DataSetName): string {
   const { origin, path } = DATA_SETS[name]
   const file = join(folder, path)
-  if (!existsSync(file)) throw new Error(`${file} is missing. It contains ${origin}. Set MILLRACE_DATA to the folder that contains ${path}`)
+  if (!existsSync(file)) throw new Error(`${file} is missing. Get ${origin}, and set MILLRACE_DATA to the folder that contains ${path}`)
   return file
 }

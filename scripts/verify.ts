@@ -11,8 +11,8 @@ import type { Failure, TestTotals } from './verify-reporter.ts'
 const MS_PER_SECOND = 1_000
 
 /**
- * Checks in addition to the tests; each counts as one test. Several threads of the compiler would check some types more
- * than once, and the cores are already busy with tests.
+ * Checks in addition to the tests; each counts as one test. The compiler uses one thread, because several threads would
+ * check some types more than once, and the cores are already busy with tests.
  */
 const CHECKS: readonly { readonly name: string; readonly command: string; readonly args: readonly string[] }[] = [
   { name: 'types', command: 'tsc', args: ['--noEmit', '--singleThreaded'] },

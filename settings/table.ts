@@ -34,6 +34,6 @@ function defaultOf(schema: z.ZodType): string {
 export function withSettingsTable(page: string, groups: readonly Variables[]): string {
   const [before, rest] = page.split(`${BEGIN}\n`)
   const after = rest?.split(END)[1]
-  if (after === undefined) throw new Error(`the page has no ${BEGIN}`)
+  if (after === undefined) throw new Error(`the page has no ${BEGIN} that is followed by ${END}`)
   return `${before}${BEGIN}\n${settingsTable(groups)}\n${END}${after}`
 }

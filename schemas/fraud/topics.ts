@@ -78,8 +78,8 @@ export const fraudRulesets: Topic<string, FraudSetting> = {
 }
 
 /**
- * Changes to settings, and repeated transactions that the blocklist blocked; key: the subject of the record. Kept for a
- * month; the ClickHouse table keeps them longer.
+ * Changes to settings and to the blocklist, and repeated transactions that the blocklist blocked; key: the subject of
+ * the record. Kept for a month; the ClickHouse table keeps them longer.
  */
 export const fraudAudit: Topic<string, FraudSettingsChange> = {
   name: 'fraud-audit',

@@ -53,7 +53,10 @@ export const limitAudit: Topic<string, LimitChange> = {
   config: keptFor(30 * DAY_MS, DAY_MS),
 }
 
-/** Requests over a limit; key: client_id. Kept for a day, which is long enough to refill a repaired table. */
+/**
+ * Requests over a limit, at most one per API instance, client, rule and second; key: client_id. Kept for a day, which
+ * is long enough to refill a repaired table.
+ */
 export const limitViolations: Topic<string, LimitViolation> = {
   name: 'limit-violations',
   key: utf8,

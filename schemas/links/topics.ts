@@ -72,7 +72,7 @@ export const linkDeletions: Topic<string, LinkDeletion> = {
 const LINK_PARTITIONS = 1
 const LINK_PRODUCTION_PARTITIONS = 64
 
-/** Requests to create or change short links; key: short_code. */
+/** Requests to create, change or delete short links; key: short_code. */
 export const linkCommands: Topic<string, Command<LinkCommand>> = commandTopic('link-commands', {
   value: avro('links/LinkCommand'),
   partitions: LINK_PARTITIONS,

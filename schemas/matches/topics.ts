@@ -31,8 +31,8 @@ const EVENTS_KEPT_DAYS = 7
 export const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
 /**
- * Partition count of topics that are keyed by a user, so that one task owns everything about a user. Only
- * `location-updates` has a different count; its records are repartitioned first.
+ * Partition count of topics that are keyed by a user. They have the same count, so that one task owns everything about
+ * a user. Only `location-updates` has a different count; its records are repartitioned first.
  */
 const BY_USER = { partitions: 1, productionPartitions: 200 }
 const BY_PAIR = { partitions: 1, productionPartitions: 64 }
@@ -181,7 +181,7 @@ export const matchNotifications: Topic<string, MatchNotification> = {
   config: eventsKept,
 }
 
-/** Accepted swipes, for the ClickHouse table; key: swiper_id. */
+/** Swipes and rewinds that took effect, for the ClickHouse table; key: swiper_id. */
 export const matchSwipes: Topic<string, AcceptedSwipe> = {
   name: 'match-swipes',
   key: utf8,

@@ -58,7 +58,7 @@ export const userPreferences: Topic<bigint, UserPreferences> = {
   config: compacted,
 }
 
-/** The pages of lists that users received, with their items; key: user_id. */
+/** The pages of lists that users received, with the items on each page; key: user_id. */
 export const recommendationsServed: Topic<bigint, ServedRecommendations> = {
   name: 'recommendations-served',
   key: decimalId,

@@ -43,7 +43,7 @@ export const snippetBlobs: Topic<string, BlobReferences> = {
   erases: true,
 }
 
-/** Views of snippets with unlimited reads, one record each; key: paste_id. */
+/** Views of snippets with unlimited reads, one record per view; key: paste_id. */
 export const snippetReads: Topic<string, SnippetRead> = {
   name: 'snippet-reads',
   key: utf8,

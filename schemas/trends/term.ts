@@ -20,8 +20,8 @@ const DOTLESS_I = 'ı'
  * Returns the term to which a hashtag or phrase belongs. Spellings that differ only in case, width, compatibility form,
  * leading # or surrounding space are one term. Applies NFKC, then Unicode's full case folding, then drops leading #.
  * Folding is idempotent.
- * @returns undefined when nothing is left, when the term is longer than MAX_TERM_CODE_POINTS, when the original has
- * more than four times as many UTF-16 code units (such as very many # or accents), or when the term contains a NUL
+ * @returns undefined when nothing is left, when the term is longer than MAX_TERM_CODE_POINTS or contains a NUL, or when
+ * the original is longer than MAX_ORIGINAL_LENGTH, for example because it has very many # or accents
  */
 export function foldTerm(original: string): string | undefined {
   if (original.length > MAX_ORIGINAL_LENGTH) return undefined

@@ -30,7 +30,10 @@ export const userInterests: Topic<bigint, UserInterests> = {
   config: compacted,
 }
 
-/** Configuration for lists. A list of 500 terms of maximum length, each with its longest spelling, takes 1.2 MB. */
+/**
+ * Configuration for lists. A list of 500 terms of maximum length, each with its longest spelling, takes 1.2 MB. This is
+ * more than a broker accepts by default.
+ */
 const listsKept = { ...keptFor(HOUR_MS, SHORT_SEGMENT_MS), ...LARGE_RECORDS }
 
 /**

@@ -49,8 +49,8 @@ export interface KeptBlob {
 }
 
 /**
- * Thrown when the blob store does not respond, is full, or lacks a file of a version (see state/versions). A retry may
- * help.
+ * Thrown when a request to the bucket fails, when the disk is full, or when a file of a version is not stored (see
+ * state/versions). A retry may help.
  */
 export class BlobsUnavailableError extends Error {
   override readonly name = 'BlobsUnavailableError'

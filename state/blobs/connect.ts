@@ -35,8 +35,8 @@ const S3_CONNECT_TIMEOUT_MS = 2_000
 const ANY_REGION = 'us-east-1'
 
 /**
- * Connects to the blob store and removes drafts that killed writers left on this host. For a folder store, every sweep
- * also removes such drafts.
+ * Connects to the blob store and removes old drafts that killed writers left on this host. `sweepBlobs` also removes
+ * such drafts.
  * @throws Error when the URL is neither a file: nor an s3: URL
  */
 export async function connectBlobs(settings: BlobSettings): Promise<BlobStore> {

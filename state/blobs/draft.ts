@@ -27,7 +27,7 @@ export interface BlobDraft {
   discard(): Promise<void>
 }
 
-/** Maximum size of a draft in memory. Most content is smaller and never needs a draft file. */
+/** Maximum size of a draft in memory. Most content is smaller, so it stays in memory until it is stored. */
 const MEMORY_BYTES = 65_536
 /**
  * Maximum size of content that is compressed synchronously. Compressing this much takes a tenth of a millisecond;

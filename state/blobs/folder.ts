@@ -140,7 +140,8 @@ export function folderShelf(root: string): BlobShelf {
    * Removes the blob unless it was touched at `before` or later. Moves the blob aside first and then checks its time. A
    * concurrent `touch` therefore either changes the time that is checked, or does not find the blob, so that its caller
    * stores the blob again. If another sweep puts the blob back meanwhile, the blob stays, because it may have been
-   * touched since. The name of the file is unique, so that it is never a file that the other sweep has moved aside.
+   * touched since. The blob moved aside gets a unique name, so that this sweep never checks or deletes a file that
+   * another sweep has moved aside.
    */
   async function removeUntouched(hash: BlobHash, before: number): Promise<boolean> {
     const aside = pathOf(hash, `.${randomUUID()}${ASIDE}`)

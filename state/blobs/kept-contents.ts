@@ -17,7 +17,7 @@ const ENTRY_BYTES = 256
 
 /**
  * Caches short contents after they have been read and verified. A blob never changes, so the next reader needs neither
- * the disk nor another check. The cache may still contain a blob that a sweep has removed. This is harmless, because
+ * the shelf nor another check. The cache may still contain a blob that a sweep has removed. This is harmless, because
  * nothing refers to such a blob.
  */
 export function withKeptContents(store: BlobStore, keptBytes = KEPT_BYTES): BlobStore {

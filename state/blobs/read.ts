@@ -15,8 +15,8 @@ export class BlobCorruptError extends Error {
 }
 
 /**
- * Content up to this size is unpacked in one call. The call takes a fraction of a millisecond. Longer content is
- * streamed.
+ * Maximum size of content that is unpacked in one call, if the shelf returns the packed bytes in one buffer. The call
+ * takes a fraction of a millisecond. Other compressed content is streamed.
  */
 const AT_ONCE_BYTES = 262_144
 /**

@@ -5,8 +5,8 @@ import type { Topic } from '../../topic.ts'
 import type { FraudRuleTallies } from '../types.ts'
 
 /**
- * Counts of rule results in each API process; key: node. Kept for a day, which is long enough to refill a repaired
- * table.
+ * Counts of rule results in each API process; key: the id of the process (`node`). Kept for a day, which is long enough
+ * to refill a repaired table.
  */
 export const fraudRuleTallies: Topic<string, FraudRuleTallies> = {
   name: 'fraud-rule-tallies',

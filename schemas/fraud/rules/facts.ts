@@ -4,7 +4,7 @@ import { FIELDS, type FieldName, fieldOf } from './fields.ts'
 /** The values of one transaction, indexed by slot; `undefined` for a missing value. */
 export type Facts = readonly (FieldValue | undefined)[]
 
-/** Values keyed by field name, for tests and back-tests. */
+/** Values keyed by field name, for tests. */
 export type FactsByName = Readonly<Partial<Record<FieldName, FieldValue>>>
 
 /** Values by list name, for `inList`. */

@@ -6,7 +6,10 @@ export type FieldType = 'number' | 'boolean' | 'string' | 'country' | 'currency'
 
 export type FieldValue = number | string | boolean
 
-/** The parts of a `txn.scored` event that rules read. Absent values are null or undefined. */
+/**
+ * The parts of a `txn.scored` event that rules read. Only values that a function reads are declared, because paths are
+ * not type-checked. Absent values are null or undefined.
+ */
 export interface ScoredTransaction {
   /** `timestamp` is in epoch ms. */
   readonly request: { readonly timestamp: number }

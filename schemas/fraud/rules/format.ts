@@ -13,7 +13,7 @@ const PRODUCT = 6
 const UNARY = 7
 const PRIMARY = 8
 
-/** Returns a condition in its canonical form. Parsing the result gives an equal tree. */
+/** Returns a condition in its canonical form. Parsing the result gives the same tree, apart from the offsets. */
 export function formatCondition(node: Node): string {
   switch (node.kind) {
     case 'number':

@@ -1,6 +1,6 @@
 import { editDistance } from '../../edit-distance.ts'
 
-/** Maximum share of a name's characters that may differ in a suggestion. */
+/** Maximum share of a name's characters that may differ in a suggestion. One different character is always allowed. */
 const MAX_DIFFERENT_SHARE = 0.4
 /** Maximum length of names that are compared. Without this limit, a name of 4,000 letters would cost too much time. */
 const MAX_COMPARED_CHARACTERS = 60

@@ -45,8 +45,8 @@ export function parseCondition(text: string, maxCharacters = MAX_CONDITION_CHARA
 }
 
 /**
- * Maximum number of UTF-16 units per code point. A text with more units than this per allowed character is too long, so
- * its code points need not be counted.
+ * Maximum number of UTF-16 units per code point. A text with more units than `maxCharacters` times this number is too
+ * long, so its code points need not be counted.
  */
 const MAX_UNITS_PER_CHARACTER = 2
 

@@ -1,8 +1,8 @@
 import type { Rule, RuleAction } from './rule.ts'
 
 /**
- * Step between the priorities of seeded rules. The step leaves room before and between the seeded rules for the
- * operators' own rules.
+ * Step between the priorities of seeded rules. The step leaves room for the operators' own rules between the seeded
+ * rules, and `FIRST_PRIORITY` leaves room before them.
  */
 const PRIORITY_STEP = 10
 const FIRST_PRIORITY = 100

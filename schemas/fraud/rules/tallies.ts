@@ -35,7 +35,7 @@ class Counters {
   failed = 0
   skipped = 0
   missing = 0
-  /** Counts of missing values, in the order of the condition's needed fields and lists, with `arithmetic` last. */
+  /** Counts of the causes of missing results: first the needed fields, then the needed lists, then `arithmetic`. */
   readonly causes: Float64Array
 
   constructor({ needs, neededLists }: Condition) {

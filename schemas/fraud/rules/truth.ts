@@ -241,8 +241,8 @@ const STRING_PREDICATES: ReadonlyMap<string, (text: string, part: string) => boo
 ])
 
 /**
- * Compiles a call of `inList`. If the value is missing or the list does not exist, the result is missing. Deleting a
- * list therefore makes no rule match, not even a rule with NOT inList.
+ * Compiles a call of `inList`. If the value is missing or the list does not exist, the result is missing. A rule with
+ * NOT inList therefore does not match after its list is deleted.
  */
 function inList(name: string, read: StringOf): TruthOf {
   return function isInList(facts, lists) {

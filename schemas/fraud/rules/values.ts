@@ -7,7 +7,7 @@ import { FUNCTIONS } from './functions.ts'
 export type NumberOf = (facts: Facts) => number
 export type StringOf = (facts: Facts) => string | undefined
 
-/** Returns the type of closure that computes an expression. */
+/** Returns the kind of value that an expression has. The kind determines which function compiles the expression. */
 export function kindOf(node: Node): 'number' | 'string' | 'boolean' {
   switch (node.kind) {
     case 'number':

@@ -21,7 +21,7 @@ type Done<T> = T & { readonly revision: number }
 
 /** The answer to a change of settings. */
 export type FraudSettingsAnswer =
-  /** The rules were changed. `rule` is the changed rule, or null if several rules were changed. */
+  /** The rules are as requested. `rule` is the rule that was created, changed or removed; null after a roll-back. */
   | Done<{ readonly outcome: 'rules'; readonly rule: FraudRule | null; readonly ruleset_version: number }>
   | Done<{ readonly outcome: 'list'; readonly list: ListSummary }>
   | Done<{ readonly outcome: 'snooze'; readonly snooze: FraudSnooze }>
@@ -34,7 +34,7 @@ export type FraudSettingsAnswer =
   | { readonly outcome: 'in_use'; readonly rule_ids: readonly string[] }
   /** A limit forbids the change. `limit` is a sentence about the limit. */
   | { readonly outcome: 'limit'; readonly limit: string }
-  /** The challenger cannot become the champion before the time `from`, epoch ms. */
+  /** Without `force`, the challenger cannot become the champion before the time `from`, epoch ms. */
   | { readonly outcome: 'too_early'; readonly from: number }
 
 export const fraudSettingsFlow: CommandFlow<FraudSettingsCommand, FraudSetting, FraudSettingsAnswer> = {

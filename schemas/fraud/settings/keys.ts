@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FraudSnooze } from '../types.ts'
 
-/** The keys of settings in the store, the topics and the audit log. */
+/** The keys of settings in the store and in topics. */
 export const RULES_KEY = 'rules'
 export const MODELS_KEY = 'models'
 export const COUNTS_KEY = 'counts'
@@ -27,7 +27,7 @@ export function isVersionKey(key: string): boolean {
   return key.startsWith(VERSION_PREFIX)
 }
 
-/** Returns the id of a snooze. The id is the same for every snooze of the same entity by the same rule. */
+/** Returns the id of a snooze. All snoozes with the same rule and entity have the same id. */
 export function snoozeIdOf({ rule_id, entity_type, entity_value }: Pick<FraudSnooze, 'rule_id' | 'entity_type' | 'entity_value'>): string {
   const hash = createHash('sha256').update(JSON.stringify([rule_id, entity_type, entity_value]))
   return hash.digest('base64url').slice(0, SNOOZE_ID_CHARACTERS)

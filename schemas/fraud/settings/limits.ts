@@ -17,7 +17,7 @@ export const MAX_LIST_VALUES = 10_000
 export const MAX_LIST_BYTES = MIB
 export const MAX_SNOOZES = 10_000
 export const MAX_SNOOZE_HOURS = 720
-/** How long a challenger must have run before it can become the champion. */
+/** How long a challenger must have run before it can become the champion without `force`. */
 export const TRIAL_MS = 7 * DAY_MS
 /** Number of earlier champions that are kept and can be restored. */
 export const KEPT_CHAMPIONS = 10

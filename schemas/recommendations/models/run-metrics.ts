@@ -11,8 +11,12 @@ export const INTERACTION_GROUPS = [0, 1, 10, 50] as const
 export interface GroupQuality {
   /** One of INTERACTION_GROUPS. */
   readonly from: number
+  /** Number of test cases. */
   readonly questions: number
-  /** Mean NDCG@20 of the candidate. `inForce` is the same value for the model in force. */
+  /**
+   * Mean NDCG@20 of the candidate's lists. `inForce` is the mean for the model in force or, if there is none, for lists
+   * that are made by rules.
+   */
   readonly candidate: number
   readonly inForce: number
 }

@@ -46,11 +46,11 @@ export type RecommendationContext = (typeof CONTEXTS)[number]
 
 /** The features that all candidates of a request share. */
 export interface RankedUser {
-  /** Interactions of the user so far. */
+  /** Number of interactions of the user so far. */
   readonly interactions: number
   /** Hours since the user's last event; undefined if there was none within 7 days. */
   readonly hoursAway: number | undefined
-  /** Different items of the session. */
+  /** Number of different items in the session. */
   readonly sessionItems: number
   readonly context: RecommendationContext
 }
@@ -62,7 +62,7 @@ export interface RankedItem {
    * has 500 interactions, this includes up to 50 assumed events for its given popularity.
    */
   readonly popularity: number
-  /** Decayed number of events other than SKIP and NOT_INTERESTED, whose weight halves every 6 hours. */
+  /** Like `popularity`, but an event's weight halves every 6 hours, and no events are assumed. */
   readonly recentActivity: number
   /** Clicks per impression, from 0 to 1, including assumed prior clicks and impressions. */
   readonly clickRate: number

@@ -10,10 +10,7 @@ import { headOf, wordsOf } from './words.ts'
  */
 export const PRODUCTS_INDEX = 'catalog-products'
 
-/**
- * Maximum number of products that the search server sorts for a page. Later products can be reached only through
- * cursors.
- */
+/** Number of products that can be reached by page number. Later products can be reached only through cursors. */
 export const MOST_PAGED = 10_000
 
 /**

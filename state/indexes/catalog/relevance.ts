@@ -64,7 +64,10 @@ export function recencyScale(now: number): number {
   return Math.exp((RECENCY_EPOCH - now) / RECENCY_MS)
 }
 
-/** Returns log2(1 + units sold), divided by the same value for the 99th percentile of products; at most 1. */
+/**
+ * Returns log2(1 + u), divided by the same value for the 99th percentile of products; at most 1. Here, u is the decayed
+ * number of units sold. Returns 0 if the percentile is unknown.
+ */
 export function salesFactorOf(salesLog: number | null, percentileLog: number | null, now: number): number {
   const most = Math.log2(1 + salesAt(percentileLog, now))
   return most > 0 ? Math.min(1, Math.log2(1 + salesAt(salesLog, now)) / most) : 0

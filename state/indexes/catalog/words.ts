@@ -106,7 +106,7 @@ const IN_BRACKETS = /\([^)]*\)/g
  */
 const HEAD_WORDS = 3
 
-/** Returns the words at the end of a product's name, which say what the product is. */
+/** Returns the last words of a product's name, which say what the product is. Leaves out numbers and measures. */
 export function headOf(title: string): Word[] {
   const [name] = title.replace(IN_BRACKETS, ' ').split(END_OF_NAME, 1)
   return wordsOf(name)
