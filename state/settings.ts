@@ -59,7 +59,7 @@ export const stateSettings = settingsFragment({
     ),
     MODELS_URL: documented(
       location.optional(),
-      'where trained models are stored: a `file:` or `s3:` URL, under the same rule as `IMAGES_URL`',
+      'where trained models are stored: a `file:` or `s3:` URL. It may not contain `BLOBS_URL` or `IMAGES_URL`, or lie within one of them',
       '`data/models` in `MILLRACE_HOME`',
     ),
     BLOBS_ENDPOINT: documented(addressOf('http', 'https').optional(), 'address of a server that speaks the S3 protocol', 'AWS'),

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * An index of a search server, filled from one topic. Its name is an alias. Once the first concrete index
- * (`<name>-<number>`) is complete, the alias always refers to one complete concrete index.
+ * An index of a search server, filled from one topic. Its name is an alias, which refers to at most one concrete index
+ * (`<name>-<number>`), and never to an incomplete one.
  *
  * Each concrete index also contains one small document for each partition of the topic, with the sink's position in the
  * partition. Queries must therefore filter by a field that every normal document has and position documents lack.
