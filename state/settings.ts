@@ -14,7 +14,7 @@ function isLocation(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname } = new URL(text)
   if (protocol === 's3:') return hostname !== ''
-  // A path without a leading slash only looks relative, because the URL parser makes it absolute.
+  // A path without a leading slash is refused: it looks relative, but the URL parser would make it absolute.
   return /^file:(\/(?!\/)|\/\/(localhost)?\/)/i.test(text) && isPath(text)
 }
 
@@ -50,7 +50,7 @@ export const stateSettings = settingsFragment({
       wholeNumber(1, 1_024).prefault('1'),
       'shards of new search indexes; a new value takes effect at the next rebuild',
     ),
-    OPENSEARCH_REPLICAS: documented(wholeNumber(0, 10).prefault('0'), 'copies of each shard of new search indexes'),
+    OPENSEARCH_REPLICAS: documented(wholeNumber(0, 10).prefault('0'), 'additional copies of each shard of new search indexes'),
     BLOBS_URL: documented(location.optional(), 'where large content is stored: a `file:` or `s3:` URL', '`data/blobs` in `MILLRACE_HOME`'),
     IMAGES_URL: documented(
       location.optional(),
@@ -59,7 +59,7 @@ export const stateSettings = settingsFragment({
     ),
     MODELS_URL: documented(
       location.optional(),
-      'where trained models are stored: a `file:` or `s3:` URL, under the same rule as `IMAGES_URL`',
+      'where trained models are stored: a `file:` or `s3:` URL. It may not contain `BLOBS_URL` or `IMAGES_URL`, or lie within one of them',
       '`data/models` in `MILLRACE_HOME`',
     ),
     BLOBS_ENDPOINT: documented(addressOf('http', 'https').optional(), 'address of a server that speaks the S3 protocol', 'AWS'),
@@ -79,7 +79,7 @@ export const stateSettings = settingsFragment({
   },
   value: (env, { home }) => ({
     redisUrl: env.REDIS_URL,
-    /** True when `redisUrl` names any node of a cluster. */
+    /** True when `redisUrl` is the address of a node of a cluster. */
     redisCluster: env.REDIS_CLUSTER,
     clickhouse: {
       url: env.CLICKHOUSE_URL,

@@ -28,8 +28,8 @@ export interface SearchAnswer {
 /** Calls a search server over HTTP. */
 export interface SearchClient {
   /**
-   * @throws TargetUnavailableError when there is no complete answer, for example because the request was aborted, or
-   * when the server is overloaded or fails; a retry may help
+   * @throws TargetUnavailableError when there is no complete answer (for example because the request was aborted), when
+   * the answer is a redirect, or when the server is overloaded or fails; a retry may help
    */
   call(call: SearchCall): Promise<SearchAnswer>
 }
@@ -69,7 +69,7 @@ export function searchClient(url: string, exchange: Exchange = httpExchange(new 
   async function call(request: SearchCall): Promise<SearchAnswer> {
     const what = `${request.method} ${request.path.replace(/\?.*/, '')}`
     const { status, text } = await send(request).catch((error: Error) => {
-      throw new TargetUnavailableError(`the search server did not answer ${what}: ${error.message}`, { cause: error })
+      throw new TargetUnavailableError(`the search server gave no usable answer to ${what}: ${error.message}`, { cause: error })
     })
     if (isUnavailable(status)) {
       throw new TargetUnavailableError(`the search server answered ${what} with ${status}: ${text.slice(0, REASON_CHARACTERS)}`)

@@ -223,9 +223,7 @@ function requireAllShards(shards: { readonly successful: number; readonly failed
   throw new TargetUnavailableError(`not every shard of ${index} could be made searchable`)
 }
 
-/**
- * Returns true if the index was built with the settings, mappings and version that this program writes and searches.
- */
+/** Returns whether `found` was built with the settings, mappings and version that `index` has in this program. */
 export function hasForm(found: IndexOrigin, index: IndexForm): boolean {
   return found.definition === definitionOf(index)
 }

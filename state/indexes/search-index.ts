@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * An index of a search server, filled from one topic. Its name is an alias, which always refers to one concrete index
- * (`<name>-<number>`) that is complete.
+ * An index of a search server, filled from one topic. Its name is an alias, which refers to at most one concrete index
+ * (`<name>-<number>`), and never to an incomplete one.
  *
  * Each concrete index also contains one small document for each partition of the topic, with the sink's position in the
  * partition. Queries must therefore filter by a field that every normal document has and position documents lack.
@@ -11,7 +11,7 @@ export interface Index<K, V> {
   readonly name: string
   /** `settings.index` of the concrete index, such as analyzers. `IndexLayout` replaces its shards and replicas. */
   readonly settings: Readonly<Record<string, unknown>>
-  /** `mappings` of the concrete index. Fields that are not among `properties` are refused. */
+  /** `mappings` of the concrete index. A document with a field that is not in `properties` is refused. */
   readonly mappings: IndexMappings
   /**
    * Increase the version when `documentOf` returns a different document for the same record. As with a change to

@@ -19,7 +19,7 @@ export interface RunOptions {
   /** @default the time limit in `BoundedScriptsOptions` */
   readonly timeoutMs?: number
   /**
-   * Time limit that replaces `timeoutMs` if this process was too busy to read the answer in time.
+   * Upper limit of the whole wait if this process was too busy to read the answer within `timeoutMs`.
    * @default `timeoutMs`
    */
   readonly busyTimeoutMs?: number

@@ -1,13 +1,13 @@
 /**
- * Error replies by which Redis reports a temporary condition. Any other error reply is a bug or a wrong configuration,
- * which no retry can fix. In a cluster, a script ends with `non local key` when it uses a key that it has just deleted
- * and whose slot is moving to another node: Redis then looks for the key on that node.
+ * Error replies by which Redis reports a temporary condition. Any other error reply shows a bug or a wrong
+ * configuration, which no retry can fix. In a cluster, a script ends with `non local key` when it uses a key that it has
+ * just deleted and whose slot is moving to another node: Redis then looks for the key on that node.
  */
 const PASSING =
   /^(ERR Script attempted to access a non local key|LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS|MOVED|ASK|UNBLOCKED|NOSCRIPT)\b/
 
 /**
- * Names of errors that are bugs in the program, so that a repeated command would fail again. Connection failures have
+ * Names of errors that show a bug in the program, so that a repeated command would fail again. Connection failures have
  * different names.
  */
 const BUGS: ReadonlySet<string> = new Set(['RangeError', 'TypeError', 'ReferenceError', 'SyntaxError'])

@@ -8,8 +8,8 @@ const FEW_KEYS = 32
 /** Number of entries that an index of 16 bits can address. Transactions rarely change more keys. */
 const MOST_KEYS = 2 ** 16
 /**
- * Number of characters that are compared. At 7 bits each, they fit into the 53 bits of a number together with the
- * index.
+ * Number of characters in a group, which is compared at once. At 7 bits each, they fit into the 53 bits of a number
+ * together with the index.
  */
 const COMPARED_UNITS = 5
 /** Number of different character codes. All characters outside of ASCII count as the last code. */

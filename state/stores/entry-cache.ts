@@ -69,7 +69,7 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
   prefetch(key: K): void
   /** Returns the entry of a key. Reads the entry if it is not cached. */
   entry(key: K): Entry<K, V>
-  /** Returns the entry of a key. If no entry is cached, creates one with the value that the caller has already read. */
+  /** Returns the entry of a key. An entry that is new or not loaded yet gets the value, which the caller has read. */
   known(key: K, value: V): Entry<K, V>
   /** Returns the entry of a key if it is cached. The call does not count as a use of the entry. */
   peek(key: K): Entry<K, V> | undefined

@@ -148,7 +148,7 @@ export class PackedRows {
   /** Replaces the value of a row. The bytes may belong to another row of this table. */
   setValue(row: number, value: Uint8Array, start: number, end: number): void {
     const at = row * FIELDS
-    // The bytes are copied before the fields of the row change, because `start` and `end` may come from these fields.
+    // The bytes are copied before the fields of the row change, because `#append` may move the values of all rows.
     const from = this.#append(value, start, end)
     this.#replaced += this.#fields[at + VALUE_END] - this.#fields[at + VALUE_START]
     this.#fields[at + VALUE_START] = from

@@ -271,7 +271,8 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
       guard.open(context.access)
     },
     prefetchFor() {
-      // Prefetched rows are in the young generation, and stay for at least another generation.
+      // `loadPrefetched` puts the rows that it reads into the young generation, so they stay for at least another
+      // generation.
     },
     prefetch(key) {
       const hash = encoded(key)

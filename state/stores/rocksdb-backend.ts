@@ -36,8 +36,8 @@ const CACHE_SHARE = 3 / 8
 /** The binding gives each memtable this share of the memory that is configured for memtables. */
 const ONE_MEMTABLE = 1 / 4
 /**
- * Minimum batch size, in bytes, at which a worker should commit. With smaller batches, many small transactions would
- * keep the brokers busy.
+ * Lower bound of `batchBytes`, the batch size at which a worker commits early. With smaller batches, many small
+ * transactions would keep the brokers busy.
  */
 const LEAST_BATCH_BYTES = 8 * 1024 * 1024
 /** RocksDB's errors for a missing file. The second one is for `CURRENT`, without which there is no database. */
@@ -129,7 +129,7 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
       mustScrub = false
       const mayGoOn = () => !isClosing && !follower.isOverrun
       const isComplete = (await copyRows(binding, old, copy, mayGoOn)) && (await catchUp(binding, follower, copy, mayGoOn))
-      if (!isComplete || !mayGoOn()) throw new StateUnavailable('rewriting the state', new Error('interrupted'))
+      if (!isComplete || !mayGoOn()) throw new StateUnavailable('rewriting the state', new Error('closing, or too many rows changed'))
       // From here on, this block is synchronous, so no write can come between the last changes and the switch to the
       // copy.
       while (follower.changes > 0) follower.applyNext(copy)

@@ -35,7 +35,8 @@ export interface DatabaseOptions {
   /** Background threads for flushes and compactions. */
   parallelism: number
   /**
-   * Required to limit the memory of the memtables, because the binding derives their size and number from this option.
+   * Required to limit the memory of the memtables. Without this option, the binding does not derive their size from
+   * `memtableMemoryBudget`.
    */
   compaction: 'level'
   /**

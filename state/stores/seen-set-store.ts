@@ -122,8 +122,8 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   /** Sets that may have more than the first page. Their other pages are read together with the first one. */
   const spread = new Set<unknown>()
   /**
-   * Sets of which a page other than the first was written since the last flush (`added`), or in the last flush while it
-   * is not committed (`flushed`).
+   * Sets of which a page other than the first was changed since the last flush (`added`), or before a flush that is not
+   * committed yet (`flushed`).
    */
   let added = new Set<unknown>()
   let flushed = new Set<unknown>()

@@ -46,8 +46,8 @@ export function splitBackend({ main, apart, apartOf, isNew }: SplitOptions): Sta
     async scrub() {
       const isRewritten = await apart.scrub()
       if (!mustScrubMain) return isRewritten
-      // One attempt to rewrite `main` is enough: the rows have been deleted, so compactions eventually remove them from
-      // the files anyway.
+      // One attempt to rewrite `main` is enough: the rows of the moved stores have been deleted from it, so compactions
+      // eventually remove them from its files anyway.
       mustScrubMain = false
       return (await main.scrub()) || isRewritten
     },

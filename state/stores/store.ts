@@ -226,7 +226,7 @@ export interface StateSession {
    * writes.
    */
   isOverloaded(): boolean
-  /** True if the database has fallen so far behind that it would block one of the next writes, and with it the loop. */
+  /** True if the database has fallen so far behind that one of the next writes would block the event loop. */
   nearsStall(): boolean
   /** Adds a position to the open batch. */
   putPosition(name: string, offset: number | null): void

@@ -58,8 +58,8 @@ WHERE (table_name, identity) IN (SELECT name, comment FROM system.tables WHERE d
 GROUP BY table_name`
 
 /**
- * @returns for each table, the number of partitions that the table, under its current identity, has caught up with; 0
- * if there is no such table
+ * Returns how many Kafka partitions each table has caught up with under its current identity, in the order of `tables`.
+ * The number is 0 for a table that does not exist.
  */
 export async function caughtUpPartitions(reader: TableReader, ...tables: readonly string[]): Promise<number[]> {
   const rows = await readRows<[table: string, partitions: number]>(reader, CAUGHT_UP_QUERY, { tables })

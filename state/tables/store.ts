@@ -55,8 +55,8 @@ export interface TableStore {
 }
 
 /**
- * Errors by which ClickHouse reports a temporary condition. Any other error counts as a bug or a wrong configuration,
- * for example an unknown table or column, which no retry can fix.
+ * Codes of errors by which ClickHouse reports a temporary condition. Any other code counts as a bug or a wrong
+ * configuration, for example an unknown table or column, which no retry can fix.
  */
 const PASSING = new Set([
   '3', // UNEXPECTED_END_OF_FILE

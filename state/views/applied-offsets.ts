@@ -3,7 +3,8 @@ import { NOT_CAUGHT_UP, type ViewReader, withCaughtUp } from './view.ts'
 
 /**
  * Returns the positions of a view's partition in the given topics, as text. If two returned texts are equal, the view
- * contained the same records both times. A reader can therefore check with one small read whether its cache is current.
+ * contained the same records both times. A reader can therefore check with a few small reads whether its cache is
+ * current.
  * @returns undefined when a topic has no position yet; NOT_CAUGHT_UP while the partition is not caught up
  */
 export async function readAppliedOffsets(

@@ -16,8 +16,8 @@ export interface ConnectionOptions extends RedisPlace {
   /** @param wasLost false for the first connection */
   readonly onReady: (wasLost: boolean) => void
   /**
-   * Called for each connection, if the Redis user may read the server's memory settings. `fault` is a message if this
-   * Redis evicts keys when its memory is full, and undefined otherwise.
+   * Called after each connect and reconnect, if the Redis user may read the server's memory settings. `fault` is a
+   * message if this Redis evicts keys when its memory is full, and undefined otherwise.
    */
   readonly onEviction: (fault: string | undefined) => void
 }
@@ -36,7 +36,7 @@ const COMMAND_TIMEOUT_MS = 10_000
 /** Time limit of a lookup by a sink. A lookup that fails is repeated later. */
 const READ_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 5_000
-/** Longest pause between attempts to reconnect. It is short so that the sink notices soon when Redis is back. */
+/** Longest pause between attempts to reconnect. It is short, so that the process notices soon when Redis is back. */
 const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50
 

@@ -113,7 +113,7 @@ export function seenSetLayout({ capacity, errorRate, lifetimeMs }: SeenSetShape)
   return { layers, pages, unitMs, lifeUnits, spanUnits: Math.floor(lifeUnits / SPANS_PER_LIFETIME) - ROUNDING_UNITS }
 }
 
-/** @throws RangeError when the time is not a number */
+/** @throws RangeError when the time is not a finite number */
 export function unitOf({ unitMs }: SeenSetLayout, time: number): number {
   if (!Number.isFinite(time)) throw new RangeError(`${time} is not a time in epoch ms`)
   return Math.max(0, Math.floor(time / unitMs))

@@ -57,7 +57,7 @@ const BITS_PER_BYTE = 8
 const SCRATCH_BYTES = 8_192
 const scratch = Buffer.alloc(SCRATCH_BYTES)
 
-/** @returns undefined when the page is too large */
+/** @returns undefined when the page has too many fingerprints or bytes */
 export function encodePage(page: Page, fingerprintBits: number): Buffer | undefined {
   if (entriesOf(page) > MAX_PAGE_ENTRIES) return undefined
   scratch.fill(0)

@@ -15,7 +15,7 @@ export interface SeenSetReader<I> {
    * Opens a set. Each page is decoded once, when it is first needed, so that looking up thousands of items is cheap.
    * @param pageOf returns the bytes of a page; undefined for pages that the set does not have
    * @param now epoch ms
-   * @param onMalformed called for each page that cannot be read, which then counts as empty; without it, `has` throws
+   * @param onMalformed called for each malformed page, which then counts as empty. Without this callback, `has` throws
    */
   open(pageOf: (page: number) => Uint8Array | undefined, now: number, onMalformed?: (error: MalformedPageError) => void): OpenSeenSet<I>
 }

@@ -3,8 +3,8 @@ import { auditTable } from '../audit.ts'
 import { readRows, type TableReader } from '../reader.ts'
 
 /**
- * Changes to the settings of fraud scoring, and answers that became BLOCK when their request was repeated. Fed by
- * `fraud-audit`.
+ * Changes to the settings of fraud scoring and to the blocklist, and answers that became BLOCK when their request was
+ * repeated. Fed by `fraud-audit`.
  */
 export const fraudAuditTable = auditTable<FraudSettingsChange>('fraud_audit', ['version Nullable(UInt64)'])
 

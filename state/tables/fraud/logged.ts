@@ -71,7 +71,9 @@ WHERE scored_at >= fromUnixTimestamp64Milli({from:Int64}) AND scored_at < fromUn
 GROUP BY day
 ORDER BY day`
 
-/** A transaction that was answered again on a later day is excluded there, because only its first answer counts. */
+/**
+ * A transaction that was answered on several days is excluded on the later days, because only its first answer counts.
+ */
 const BATCH_QUERY = `
 SELECT verdict, ${SCORED_SELECTION}
 FROM fraud_features FINAL

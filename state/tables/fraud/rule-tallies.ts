@@ -68,7 +68,7 @@ type HourRow = [at: number, mode: RuleMode, ...counts: number[], missingBy: Reco
 
 /**
  * Returns the counts of a rule since a time, by hour and mode, oldest first.
- * @param from epoch ms
+ * @param from epoch ms; hours that began before this time are left out
  */
 export async function readRuleHours(reader: TableReader, rule: string, from: number): Promise<RuleHour[]> {
   const rows = await readRows<HourRow>(reader, HOURS_QUERY, { rule, from: Math.floor(from / MS_PER_SECOND) })

@@ -3,9 +3,9 @@ import { type ClusterOptions, ddlParts, engineOf } from '../table.ts'
 /** Retention in years. Three years allow comparisons of a season with the same season of previous years. */
 const RETENTION_YEARS = 3
 /**
- * Clicks on a day that is more than this many days ago are not added to the daily totals. They are stored only in
- * `clicks`. The limit is below the 90 days for which raw clicks are kept, so that no day is recomputed after some of
- * its clicks have expired.
+ * Late clicks, which arrive more than this many days after the day of the click, are not added to the daily totals.
+ * They are stored only in `clicks`. The limit is below the 90 days for which raw clicks are kept, so that no day is
+ * recomputed after some of its clicks have expired.
  */
 const RENEWED_DAYS = 30
 /**

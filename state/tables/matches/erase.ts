@@ -42,8 +42,8 @@ export interface ErasedUsers {
   /** Number of removed rows. */
   readonly removed: number
   /**
-   * Whether the run has found a deletion that the previous run did not find. Deletions are compared one by one, because
-   * they may arrive in any order: several partitions date and insert them.
+   * Whether the run has found a deletion that the last successful run did not find. Deletions are compared one by one,
+   * because they may arrive in any order: several partitions date and insert them.
    */
   readonly hasNew: boolean
 }

@@ -57,7 +57,7 @@ export const snippetsTable: Table<string, SnippetText> = {
 
 /**
  * When a snippet is deleted or expires, it gets a new row without author, title and content. The new row erases the
- * earlier row.
+ * earlier rows.
  */
 export const snippetsPurge: Purge = { table: snippetsTable.name, key: 'paste_id', erases: 'is_deleted OR expires_at <= now64(3)' }
 

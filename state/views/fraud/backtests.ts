@@ -104,7 +104,7 @@ export async function endBacktest(scripts: ViewScripts, job: BacktestJob, state:
   await scripts.run(END, keysOf(job), argumentsOf(job, state))
 }
 
-/** Returns undefined for an unknown job, and `failed` for a job whose process has ended without a result. */
+/** Returns the state of a job; undefined if the job is unknown. A job that is no longer renewed counts as failed. */
 export async function readBacktest(scripts: ViewScripts, jobId: string): Promise<BacktestState | undefined> {
   const [text, isAlive] = (await scripts.run(READ, [jobKey(jobId), runningKey(jobId)], [])) as [string | null, number]
   if (text === null) return undefined

@@ -174,7 +174,7 @@ const READ_ONLY = ''
 /**
  * @param entities entities whose events belong to one transaction
  * @param now epoch ms
- * @param inFlightMs how long the transaction stays in flight if no profile includes it
+ * @param inFlightMs how long Redis keeps an entity's transactions in flight after the last one was added
  */
 export function enrichArguments(entities: readonly EnrichedEntity[], now: number, inFlightMs = IN_FLIGHT_MS): (string | number | Buffer)[] {
   const { id, at, units } = entities.find(({ event }) => event !== undefined)?.event ?? NO_EVENT

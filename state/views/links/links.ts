@@ -75,7 +75,10 @@ export function parseLink(text: string): LinkRecord {
   return { longUrl: u, domain: d, createdAt: c, expiresAt: e, expiredUrl: x, userId: o, isActive: a !== 0, analytics: n !== 0 }
 }
 
-/** Reads a link, with one command when it exists. A missing key counts as absent only when the view has caught up. */
+/**
+ * Reads a link, with one command when it exists. A missing key shows that there is no such link only if the view has
+ * caught up.
+ */
 export async function readLink(
   reader: Pick<ViewReader, 'get'>,
   partition: number,

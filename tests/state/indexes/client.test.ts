@@ -37,7 +37,7 @@ test.each([400, 404, 409])('status %i counts as an answer', async (status) => {
 
 test('a server counts as unavailable if it cannot be reached or answers too late', async () => {
   const refused = searchClient('http://search', () => Promise.reject(new Error('refused')))
-  await expect(refused.call({ method: 'GET', path: '/a' })).rejects.toThrow(/did not answer GET \/a: refused/)
+  await expect(refused.call({ method: 'GET', path: '/a' })).rejects.toThrow(/gave no usable answer to GET \/a: refused/)
   const slow = searchClient(
     'http://search',
     (_url, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),

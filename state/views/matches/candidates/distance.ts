@@ -42,8 +42,8 @@ function isBetween(lon: number, { west, east }: Bounds): boolean {
 }
 
 /**
- * Returns the shortest distance to a segment of a meridian. The nearest point is where a great circle through the place
- * meets the meridian at a right angle.
+ * Returns the shortest distance to a segment of a meridian. The nearest point of the whole meridian is where a great
+ * circle through the place meets it at a right angle.
  */
 function distanceToMeridianKm(place: Place, lon: number, { south, north }: Bounds): number {
   const across = Math.cos((lon - place.lon) * RADIANS)
