@@ -4,7 +4,7 @@ import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { type Transport, TransportError } from '../../../kafka/transport.ts'
 
 /**
- * Creates a transport whose fetchers, like a real broker's, report that a topic was deleted and created again.
+ * Creates a transport whose fetchers, like those of the Kafka client, report that a topic was deleted and created again.
  */
 export function recreatable(broker: MemoryBroker) {
   const inner = memoryTransport(broker)
