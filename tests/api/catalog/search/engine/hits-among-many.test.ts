@@ -39,7 +39,7 @@ it('the relevance of a product never exceeds its ceiling plus the greatest possi
 interface Product {
   readonly id: number
   readonly ceiling: number
-  /** Share of the ceiling that the product no longer reaches, because its sales have decayed since the computation. */
+  /** Share of the ceiling that is lost, because the product's sales have decayed since the ceiling was computed. */
   readonly lost: number
   readonly recency: number
   readonly textScore: number
