@@ -15,7 +15,7 @@ export interface RedisMemory {
  */
 const NO_EVICTION = 'noeviction'
 
-/** Queries a Redis, or all masters of a cluster. Rejects when any server does not answer. */
+/** Queries a Redis server, or all masters of a cluster. Rejects when any server does not answer. */
 export async function readRedisMemory(redis: Redis | Cluster): Promise<RedisMemory[]> {
   const servers = 'nodes' in redis ? redis.nodes('master') : [redis]
   return await Promise.all(servers.map(async (server) => parseMemory(await server.info('memory'))))
@@ -44,6 +44,8 @@ export function usedRatio(servers: readonly RedisMemory[]): number {
 export function evictionFault(servers: readonly RedisMemory[]): string | undefined {
   const policy = servers.map((server) => server.policy).find((one) => one !== undefined && one !== NO_EVICTION)
   if (policy === undefined) return undefined
-  const lost = policy.startsWith('volatile-') ? 'results of commands and counters of rate limits' : 'views, results and counters'
+  const lost = policy.startsWith('volatile-')
+    ? 'keys with an expiry, such as results of commands and counters of rate limits'
+    : 'views, results and counters'
   return `maxmemory-policy is ${policy}: when its memory is full, Redis removes ${lost}, and answers are wrong. Set noeviction.`
 }

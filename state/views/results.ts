@@ -14,8 +14,8 @@ import { type View, type ViewContext, type ViewOperation, type ViewReader, viewT
 export const RESULT_CHANNEL_PREFIX = 'results:'
 
 /**
- * How long a result is stored for API instances that missed the message. After this time, the partition that decided
- * the command still has the answer.
+ * How long a result is stored for API instances that missed the message. After this time, only the partition that
+ * decided the command has the answer. It remembers the answer for 24 hours.
  */
 const RESULT_KEPT_MS = 600_000
 const MS_PER_SECOND = 1_000

@@ -155,7 +155,7 @@ test.each([
   ['file:///data/images/blobs', 'file:///data/images'],
   ['s3://bucket', 's3://bucket/images'],
 ])(
-  'images cannot be stored together with other blobs, because the sweep of those blobs would remove them: %s, %s',
+  'the locations of blobs and images may not contain one another, because unreferenced content is removed from each of them: %s, %s',
   (BLOBS_URL, IMAGES_URL) => {
     expect(() => readApiConfig({ BLOBS_URL, IMAGES_URL })).toThrow('IMAGES_URL')
   },

@@ -44,7 +44,7 @@ export async function checkMatch(reader: PushCheckReader, { user, other }: Match
   if (profile === null || otherProfile === null) return 'deleted'
   const relation = text === null ? undefined : parseRelation(text, null)
   if (relation === undefined || !isSevered(relation)) return 'open'
-  // Users who block each other cannot match. If the stored relation has a block but no match, the block is older than
-  // the match and has been lifted since.
+  // Users cannot match while one of them blocks the other. If the stored relation has a block but no match, the block
+  // is older than the match and has been lifted since.
   return relation.matchedAt !== undefined ? 'severed' : 'unknown'
 }

@@ -22,10 +22,10 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * a field about a block or an ended match therefore removes the fields of this kind, and those about matches, that are
  * at least two days older than the note.
  *
- * When a user deletes their profile, all earlier swipes, blocks and ends of matches by this user are lifted. The sink
- * removes the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once it has
- * received the changed pairs. Blocks by other users remain, and so do notes from after the deletion. An API process may
- * note an older decision later, but a note never replaces a newer note.
+ * When a user deletes their profile, all earlier swipes, blocks and ends of matches by this user lose their effect. The
+ * sink removes the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once it
+ * has received the changed pairs. Blocks by other users remain, and so do notes from after the deletion. An API process
+ * may note an older decision later, but such a note never replaces a newer note.
  */
 export interface Recent {
   /** The newest swipe on each target. */
@@ -106,7 +106,7 @@ return 1
  * may.
  *
  * A new field removes the fields of this kind, and those about matches, that are older than the new field by at least
- * the time to live. Values of earlier versions contain no time and remain.
+ * the time to live. Values that earlier versions of the software wrote contain no time, so they remain.
  *
  * KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 field, 3 time of the decision, 4 `1` if they may not see each other,
  * otherwise `0`.

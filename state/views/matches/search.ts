@@ -31,7 +31,7 @@ export interface SearchDeps {
   /** Returns the partition of the index that contains a cell, given its geohash of 4 characters. */
   partitionOf(geohash4: string): number
   readonly interestsOf: InterestReader
-  /** Called with the members of a cell after they have been read. Cells arrive in the order of the search. */
+  /** Called after each read of a cell, with the members that were read. Cells arrive in the order of the search. */
   onSearched?(cell: Cell, members: readonly IndexMember[]): void
   /** Epoch ms. */
   readonly now: number
@@ -60,9 +60,9 @@ export interface Found {
 
 /**
  * Finds candidates around a viewer. The search covers the home cell and its neighbours at precision 6, then at 5 and at
- * 4, and then the cells of precision 4 within the viewer's distance, nearest first. It continues as long as fewer
- * candidates than `bounds.stackSize` (50 by default) pass the filters and are visible to the viewer, and no limit is
- * reached.
+ * 4, and then the cells of precision 4 within the viewer's distance, nearest first. It ends after the step in which
+ * `bounds.stackSize` candidates (50 by default) pass the filters and are visible to the viewer, or in which
+ * `bounds.examinedInAll` members have been examined. It also ends when no cells are left.
  * @param from where an earlier search stopped; the search continues reading cells from there
  * @returns NOT_CAUGHT_UP if the part of the view with the viewer's relations is being built
  */

@@ -52,7 +52,8 @@ const META = 'meta'
  * this search useless.
  *
  * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the position from which the next search
- * continues, 5 the user's relations, which include what the sink has removed from the recent events.
+ * continues, 5 the user's relations, which include the blocks and ended matches that the sink has removed from the
+ * recent events.
  * ARGV: 1 the lock's token, 2 time to live in ms, 3 meta, 4 the position as JSON or an empty string, 5 its time to live
  * in ms, then ids and values of candidates.
  * Returns the ids of the candidates who are left out, even if nothing is stored.

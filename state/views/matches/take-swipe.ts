@@ -110,7 +110,7 @@ export function takeRewindKeys({ recent, stack, building }: UserKeys): string[] 
   return [recent, stack, building]
 }
 
-/** Returns the arguments of TAKE_REWIND. */
+/** Returns the arguments of NOTE_SWIPE. TAKE_REWIND has no other arguments. */
 export function noteSwipeArguments({ at, swipeId, targetId, direction, undone = '' }: RecentSwipe): (string | number)[] {
   return [RECENT_KEPT_MS, MAX_RECENT_FIELDS, at, swipeId, targetId, direction, undone]
 }

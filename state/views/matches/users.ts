@@ -17,9 +17,10 @@ import {
 import { likeScore, MAX_KEPT_LIKES, matchScore, storedRelation } from './relation.ts'
 
 /**
- * All data about a user that the API reads. The data comes from `match-profiles`, `match-seen` and `match-relations`.
- * These topics have the same partitioning, so that all keys of a user share a hash tag and one script can use them. The
- * view also contains results of commands; see ../results.ts.
+ * All data about a user that the API reads. The keys from `profile` to `blocks` contain data from the topics
+ * `match-profiles`, `match-seen` and `match-relations`. The API writes the other keys, and the sink also changes
+ * `recent`. The topics have the same partitioning, so that all keys of a user share a hash tag and one script can use
+ * them. The view also contains results of commands; see ../results.ts.
  *
  * | key | value |
  * |---|---|

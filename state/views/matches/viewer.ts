@@ -187,15 +187,16 @@ export interface SwipeState {
   readonly recent: Pick<Recent, 'last'>
   readonly isSevered: boolean
   /**
-   * Epoch ms before which a swipe has no effect: the latest time at which one of the two profiles was created or a
-   * block was lifted. The clock of a worker determines this time and may be ahead of the clock of an API process.
+   * Epoch ms before which a swipe has no effect. This time is after the creation of both profiles, and not before the
+   * newest noted decision about a block or the end of a match. The clock of a worker determines this time and may be
+   * ahead of the clock of an API process.
    */
   readonly countsFrom: number
 }
 
 /**
- * Reads the state that decides whether a user may swipe another user. It uses few commands, because swipes are
- * frequent.
+ * Reads the state that decides whether a user may swipe another user. The state is read with few commands, because
+ * swipes are frequent.
  */
 export async function readForSwipe(
   reader: Pick<ViewReader & ListReader, 'hget' | 'hmget' | 'mget'>,
@@ -349,7 +350,8 @@ export type Exclusion = 'swiped' | 'matched' | Cause
 
 /**
  * Returns a function that determines why a user may not see another user: a swipe, a match, its end or a block. The
- * function needs the relation of the user to the other user; see `readRelations`.
+ * function takes the relation of the user to the other user (see `readRelations`). Without a relation, the function
+ * only checks the recent events and the seen-set.
  */
 export function exclusionsOf({ self, recent, seenPages }: Pick<UserState, 'self' | 'recent' | 'seenPages'>, now: number) {
   // A page that cannot be read counts as empty. Users whom it contains may be shown again, but the feed still works.

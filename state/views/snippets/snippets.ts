@@ -24,7 +24,7 @@ import {
  * | `{snippets:<p>}:burnt:<id>` | JSON of a burnt snippet whose reads can still be repeated; expires |
  * | `{snippets:<p>}:public` | sorted set: ids of public snippets with unlimited reads, by creation time |
  * | `{snippets:<p>}:user:<user_id>:<scope>:<order>` | sorted set: a user's snippets (scopes and orders below) |
- * | `{snippets:<p>}:versions:<id>` | sorted set: later versions of this first version by creation time |
+ * | `{snippets:<p>}:versions:<id>` | sorted set: ids of all versions after the first version `<id>`, by creation time |
  *
  * The scope is `all` or `public`; the order is `created`, `views` or `title`.
  */
@@ -158,7 +158,10 @@ function snippetRecord(snippet: Snippet): SnippetRecord {
   }
 }
 
-/** Reads a snippet. A missing key counts as absent only when the view has caught up. */
+/**
+ * Reads a snippet. Returns NOT_CAUGHT_UP if the snippet is missing but the view has not caught up, because the snippet
+ * may exist all the same.
+ */
 export async function readSnippet(
   reader: ViewReader,
   partition: number,

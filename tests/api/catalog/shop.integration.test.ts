@@ -37,7 +37,7 @@ async function tokenOf(as: typeof ADMIN): Promise<string> {
 }
 
 test(
-  'a seller lists a product with a picture, buyers see it, review it and buy it',
+  'a seller lists a product with a picture, and buyers see the product, buy it and review it',
   async () => {
     // A repeated run uses other categories and skus, because those of the first run still exist.
     const [tools, saws] = [++categories, ++categories]

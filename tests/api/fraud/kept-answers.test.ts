@@ -5,7 +5,7 @@ import { answerBytes, answerFromBytes } from '../../../state/views/fraud/kept-an
 import { pay } from '../../schemas/fraud/payments.ts'
 import { LOW_RISK, scoreWorld } from './score-world.ts'
 
-/** The kind byte of an answer, and a format that this version does not know. */
+/** Returns the bytes of an answer in a version of the format that this program does not know. */
 const foreignAnswer = (format: number) => Buffer.from([1, 255, format])
 
 async function scoredOnce(isBlocked: boolean): Promise<TxnScored> {
@@ -15,7 +15,7 @@ async function scoredOnce(isBlocked: boolean): Promise<TxnScored> {
   return (await world.score(pay({ id: 't1' }))).scored
 }
 
-/** A fake Redis in which other processes replace the answer after each of the first attempts to store one. */
+/** Creates a fake Redis in which other processes replace the answer after each of the first attempts to store one. */
 function contestedRedis(first: Buffer, ...replacements: Buffer[]) {
   let held = first
   async function run(_script: unknown, _keys: unknown, [value, , replaced]: readonly unknown[]) {

@@ -22,6 +22,7 @@ const clientAuthority = testAuthority('client authority')
 /**
  * Serves the scoring route with and without TLS.
  * @param gateways the value of SCORE_GATEWAYS
+ * @param started called when the body of a payment has arrived; resolves when scoring may start
  */
 async function served(gateways: readonly string[], started = () => Promise.resolve()) {
   const { score } = scoreWorld()

@@ -30,8 +30,8 @@ async function firstPayments() {
 
 test('six concurrent first payments of a new user see 0 to 5 others', async () => {
   let sent = await firstPayments()
-  // On a busy machine, a part of scoring may miss its time limit. The answer then names the part in `degraded`, and its
-  // velocity need not count the other payments, so the test tries again with a new user.
+  // On a busy machine, a part of scoring may miss its time limit. The answer then names the part in `degraded`, and the
+  // velocity of the payment need not count the other payments, so the test tries again with a new user.
   const isWhole = async () => {
     if (sent.answers.every(({ body }) => body.degraded.length === 0)) return true
     sent = await firstPayments()

@@ -26,7 +26,10 @@ export interface AskOptions {
   readonly body?: unknown
   /** Index of the API process. Default: the first. */
   readonly api?: number
-  /** Token of the caller; undefined for none. */
+  /**
+   * Token of the caller; undefined for none. Default: a token with the scopes of operators, analysts and internal
+   * callers.
+   */
   readonly token?: string
 }
 

@@ -134,7 +134,7 @@ describe('input', () => {
     ['another type', { 'content-type': 'text/plain' }, '{"text":"x"}', 415, 'unsupported_media_type'],
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 'text=x', 415, 'unsupported_media_type'],
     ['another charset', { 'content-type': 'application/json; charset=latin1' }, '{"text":"x"}', 415, 'unsupported_media_type'],
-    ['JSON with a suffix type', { 'content-type': 'application/merge-patch+json; charset="UTF-8"' }, '{"text":"x"}', 200, undefined],
+    ['a type with the suffix +json', { 'content-type': 'application/merge-patch+json; charset="UTF-8"' }, '{"text":"x"}', 200, undefined],
   ])('the status and the error code of a request depend on its body and media type: %s', async (_what, headers, body, status, code) => {
     const { app } = await echoApp()
     const answered = await app.request('/items/a', { method: 'PUT', headers: headers as Record<string, string>, body })

@@ -8,7 +8,7 @@ import { booleanParameter, integerParameter } from '../../../api/kit/parameters.
 import { type AuthRule, type BoundRoute, bind, defineRoute, type Handler } from '../../../api/kit/route.ts'
 import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
 
-/** An address with a password. It must not appear in any response or log line. */
+/** An address with a password. It must not appear in any response. */
 export const INTERNAL_DETAIL = 'redis://user:hunter2@10.0.0.1'
 
 function whoami(path: string, auth: AuthRule, options: { gateways?: AddressRanges; isExemptFromLimits?: boolean } = {}): BoundRoute {

@@ -33,7 +33,7 @@ export interface TokenClaims {
   preferred_username?: string
   iss?: string
   aud?: string
-  /** Expiry in epoch milliseconds. */
+  /** Expiry, epoch ms; null leaves out the claim. Default: an hour after START. */
   exp?: number | null
 }
 

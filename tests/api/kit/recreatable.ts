@@ -4,7 +4,8 @@ import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { type Transport, TransportError } from '../../../kafka/transport.ts'
 
 /**
- * Creates a transport whose fetchers, like a real broker's, report that a topic was deleted and created again.
+ * Creates a transport whose fetchers report that a topic was deleted and created again, like those of the Kafka
+ * client.
  */
 export function recreatable(broker: MemoryBroker) {
   const inner = memoryTransport(broker)

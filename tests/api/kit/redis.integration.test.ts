@@ -139,7 +139,7 @@ test(
     })
     const [moving, other] = here
     const finishMove = await startMovingSlot(url, keySlot(viewTag(VIEW, moving)))
-    // Redis cannot run a script on the moving slot if only some of its keys exist.
+    // Redis cannot run a script on the moving slot if only some of the script's keys exist.
     const onMovingSlot = () => redis.scripts.run(COUNT, [keyOf(moving, 'counter'), keyOf(moving, 'none')], [])
     for (let round = 0; round < ROUNDS; round++) {
       const refused = onMovingSlot().catch((error: unknown) => error)

@@ -20,8 +20,9 @@ interface Filter {
   readonly name: FilterName
   passes(viewer: Viewer, candidate: Candidate, now: number): boolean
   /**
-   * Returns the value that the filter compares, and the values that pass. The value is the candidate's, or the viewer's
-   * if the filter applies the candidate's preferences.
+   * Returns the value that the filter compares, and the values that pass. The value describes the candidate, or the
+   * viewer if the filter applies the candidate's preferences. The filter `distance` compares the distance between the
+   * two.
    */
   describe(viewer: Viewer, candidate: Candidate, now: number): Pick<Verdict, 'value' | 'allowed'>
 }

@@ -7,7 +7,7 @@ import type { Candidate } from './person.ts'
  * The string is also the key of the record in `match-index`, because a tombstone contains only the key.
  */
 export interface IndexMember extends Candidate {
-  /** Version of the member, epoch ms. A user who moves is briefly in two cells, so readers use the newer version. */
+  /** Version of the member, epoch ms. A user who moves is briefly in two cells, so readers use the newer member. */
   readonly version: number
 }
 
@@ -46,7 +46,7 @@ export function formatMember(member: IndexMember): string {
 
 /**
  * Parses a member.
- * @throws RangeError if the string is not a member
+ * @throws RangeError if the string does not have 13 parts
  */
 export function parseMember(text: string): IndexMember {
   const parts = text.split(SEPARATOR)

@@ -21,9 +21,9 @@ export interface Ranked {
  * - distance: 1 at the smallest shown distance, falling linearly as the shown distance grows (exact distances would let
  *   viewers compute where a candidate is)
  * - desirability: 2^(-|difference of the Elo scores| / 400)
- * - recency: 1 now, falling linearly to 0 after seven days
+ * - recency: 1 for a candidate who is active now, falling linearly to 0 at seven days without activity
  * - likes me: 1 if the candidate likes the viewer
- * - completeness: share of the profile that is filled in
+ * - completeness: share of the optional parts of the profile that are filled in
  */
 export function scoreOf(viewer: Viewer, candidate: Candidate, interest: Interest, now: number): number {
   const near = 1 - (shownDistanceKm(viewer.place, candidate.place) - LEAST_SHOWN_KM) / viewer.maxDistanceKm

@@ -106,7 +106,7 @@ test('a product is shown with its seller, stock, reviews and best sellers', asyn
   })
 })
 
-test('a request reads from Redis in one turn of the event loop, and in a second turn only a seller, category or variants that are not known yet', async () => {
+test('a request reads from Redis in one turn of the event loop, and needs a second turn only for a seller, a category or variants that are not known yet', async () => {
   const { get, put, values } = await opened()
   put(stored())
   expect((await get(5)).turns).toBe(2)

@@ -20,7 +20,7 @@ function opened() {
   }
 }
 
-/** Returns the contents of the views. Every call creates new lists, but passes the same companions object. */
+/** Returns the contents of the views. Every call creates new lists, but returns the same companions object. */
 function texts(changed: Partial<DetailTexts> = {}): DetailTexts {
   return {
     product: JSON.stringify(stored()),

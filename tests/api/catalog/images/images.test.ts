@@ -81,7 +81,7 @@ test('a small file that would decode to more than 50 megapixels is refused befor
   expect(process.memoryUsage().rss - before).toBeLessThan(200_000_000)
 })
 
-test('smaller versions have the four configured widths, but are never wider than the original', async () => {
+test('smaller versions have four fixed widths, but are never wider than the original', async () => {
   const service = images(store)
   const { content_hash } = await service.keep(await picture({ width: 800, height: 400 }))
   const sizes = await Promise.all(

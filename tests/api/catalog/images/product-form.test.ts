@@ -81,7 +81,7 @@ test('a form may have twenty files, and a file may have 10 MB', async () => {
   expect((await read(form([PRODUCT, { name: 'images', content: 'x'.repeat(10_000_000) }]))).uploads).toHaveLength(1)
 })
 
-/** Reads a form with three files in one chunk per file. Each check ends only when `until` has resolved. */
+/** Reads a form with three files and a product in one chunk per part. The check of each file waits for `until`. */
 function reading(waiting: { bytes: number }, until: Promise<unknown>) {
   const state = { chunks: 0, checks: 0 }
   const body = form([...['a', 'b', 'c'].map((content) => ({ name: 'images', content })), PRODUCT])

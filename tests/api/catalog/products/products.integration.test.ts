@@ -118,7 +118,7 @@ test('a seller creates at most 100 products per minute, even in bulk requests', 
 test(
   'every route for sellers answers any request as documented',
   async () => {
-    // This user has not created anything in this minute, so the rate limit is not reached.
+    // This user has not created anything in this minute, so the rate limit does not refuse the fuzzer's first requests.
     const { authorization } = await stack.bearer('10', 'seller admin')
     const target = { url: stack.apis[0].url, authorization, folder: stack.folder.path }
     await fuzz({ ...target, routes: ['--include-path-regex', '^/api/v1/seller/', '--exclude-path', BULK] })

@@ -121,7 +121,7 @@ test.each(['cordless dri', 'DRILL cord', 'drill  18 v', 'córdless'])('the sugge
   expect(suggestions).toMatchObject([{ text: 'Cordless drill 18 V' }])
 })
 
-test.each(['ga', 'foot', 'padded foot'])('%s is completed to a word of a title or brand, although it is also a unit', async (q) => {
+test.each(['ga', 'foot', 'padded foot'])('the last word of %s is completed, although it is also a unit', async (q) => {
   const { suggestions, brands } = (await ask(`products/suggest?q=${encodeURIComponent(q)}`)).body
   expect(suggestions).toMatchObject([{ text: 'Padded footrest' }])
   expect(brands).toEqual(q === 'ga' ? ['Gardenia'] : [])

@@ -291,7 +291,7 @@ describe.each([1, 3])('with %i shards', (shards) => {
     expect(hits[0].source.title).toContain('DeckOver')
   })
 
-  it.each(['1/2 in copper elbow', '1/2" zellmann', 'zelman elbow'])('%s finds the elbow of half an inch', async (q) => {
+  it.each(['1/2 in copper elbow', '1/2" zellmann', 'zelman elbow'])('%s finds the half-inch elbow', async (q) => {
     const { hits } = await search(request(q))
     expect(hits[0].source.title).toContain('Zellmann')
   })

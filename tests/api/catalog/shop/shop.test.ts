@@ -134,7 +134,7 @@ test('a browser gets an error as an HTML page, and a program gets it as JSON', a
   expect([broken.status, broken.type, broken.text.includes('a bug')]).toEqual([500, 'text/html', false])
 })
 
-test('the page mentions corrections and missing words', async () => {
+test('the page mentions corrections, and says when few or no products have all words of the query', async () => {
   const { app, world } = await shopWorld()
   world.answer = async () => found({ did_you_mean: 'circular saw' })
   expect(await (await app.request('/shop?q=circlar+saw')).text()).toContain('Also shows results for “circular saw”')

@@ -76,7 +76,7 @@ test('an invalid condition is refused with its path in the body and the position
   ])
 })
 
-test('a back-test has the same limit of active rules as live rules have', async () => {
+test('the number of active rules has the same limit in a back-test as in the live rule set', async () => {
   const many = (count: number) => Array.from({ length: count }, (_, index) => ({ ...DRAFT, rule_id: `r${index}` }))
   expect((await ask({ rules: many(MAX_ACTIVE_RULES) })).ids).toHaveLength(MAX_ACTIVE_RULES)
   expect((await refusal({ rules: many(MAX_ACTIVE_RULES + 1) })).definition).toBe(fraudErrors.settings_limit_reached)

@@ -154,7 +154,7 @@ test('lists are newest first, in pages without gaps, and can be limited to one t
   }
 })
 
-test('a bulk request returns a result for each entry, and an invalid entry does not prevent the others', async () => {
+test('a bulk request returns a result for each entry, and an invalid entry does not stop the others from being created', async () => {
   const { send, blocklist } = await blocklistApi()
   const { body: existing } = await send('POST', '', { body: { entity_type: 'USER', entity_value: 'u1', reason: 'r' } })
   const entries = [
@@ -208,7 +208,7 @@ test.each([
   expect(await send('POST', '', { body })).toMatchObject({ status: 400, body: { error: 'invalid_request', details: [{ path }] } })
 })
 
-test('the number of a payment card is neither stored nor repeated', async () => {
+test('the number of a payment card is neither stored, logged nor returned', async () => {
   const { send, published, lines } = await blocklistApi()
   const NUMBER = '4111 1111 1111 1111'
   const card = { entity_type: 'CARD_HASH', entity_value: NUMBER, reason: 'r' }

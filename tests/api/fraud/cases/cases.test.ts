@@ -83,7 +83,7 @@ test('lists can be filtered by status and analyst, and are paged, newest cases f
 test('the list reaches the 10,000th case even if the page size does not divide 10,000', async () => {
   const { send, reviewed, redis } = await casesApi()
   reviewed('t1')
-  // 9,995 newer cases and 20 older ones, of which only the ids are stored.
+  // There are 9,995 newer cases and 20 older ones. Only the ids of these cases are stored.
   const list = `${viewTag(FRAUD_CASES_VIEW, 0)}:status:OPEN`
   const others = Array.from({ length: 10_015 }, (_, index) => {
     const isNewer = index < 9_995

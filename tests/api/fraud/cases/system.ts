@@ -18,7 +18,7 @@ import { startWorkerProcess } from '../../worker-process.ts'
 /** How long all processes may take to start on a busy machine. */
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 
-/** Starts real servers, a worker that runs cases and profiles, and an API process. */
+/** Starts real servers, a worker that runs the pipelines of cases and profiles, and an API process. */
 export async function casesSystem() {
   const folder = guardedFolder()
   const kafka = await newKafka(folder.path)

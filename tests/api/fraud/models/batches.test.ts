@@ -120,7 +120,7 @@ test('three late batches open the circuit, and an answer in time closes it', asy
   expect((await call)?.scores).toEqual(scores)
 })
 
-test('if the process ends, the calls in its batch end at once without a score', async () => {
+test('if the process ends, the calls in the unanswered batch end at once without a score', async () => {
   const { child, counted, score, turn, goDown } = world()
   const call = score(inputOf())
   await turn()
@@ -131,7 +131,7 @@ test('if the process ends, the calls in its batch end at once without a score', 
   expect(counted).toEqual({ away: 2 })
 })
 
-test('if the process ends after a batch was late, its transactions are counted only as late', async () => {
+test('if the process ends after a batch was late, the transactions of the batch are counted only as late', async () => {
   const { runtime, child, counted, score, turn } = world()
   const call = score(inputOf())
   await turn()

@@ -24,7 +24,7 @@ async function folderWithNext(): Promise<string> {
   return folder
 }
 
-test('a challenger that the API puts on trial scores its share of the transactions, while the champion and its policy decide', async () => {
+test('a challenger that was put on trial through the API scores its share of the transactions, while the champion and its policy decide', async () => {
   const { send, settings } = await settingsApi()
   const modelsDir = await folderWithNext()
   const models = openModels({ settings, modelsDir, log: createLogger('silent'), registry: new Registry() })

@@ -4,7 +4,7 @@ import type { LoadedModel } from '../../../../api/fraud/models/process/model.ts'
 import { scoreBatch } from '../../../../api/fraud/models/process/scoring.ts'
 import { INPUT_FIELDS } from '../../../../schemas/fraud/models/inputs.ts'
 
-/** @param score the same for all rows, or an error */
+/** @param score the score that the model returns for every row, or the error that it throws */
 function modelOf(score: number | Error): LoadedModel {
   const manifest = { alone: {} } as LoadedModel['manifest']
   return {

@@ -49,8 +49,8 @@ function address() {
       if (flight.length < MOST_IN_FLIGHT) flight.push({ event: added, addedAt: now })
     },
     /**
-     * Adds to the profile the transactions in flight that `isIncluded` selects. Removes those that `isRemoved` also
-     * selects from the transactions in flight. The others are then both in the profile and in flight.
+     * Adds the transactions in flight that `isIncluded` selects to the profile. Of these transactions, the ones that
+     * `isRemoved` also selects are no longer in flight. The others are then both in the profile and in flight.
      */
     sink(isIncluded: (index: number) => boolean, isRemoved: (index: number) => boolean): void {
       const included = flight.filter((_, index) => isIncluded(index))

@@ -119,7 +119,7 @@ test('while more than 1 % of the transactions of all processes are blocked, each
   expect(messages().at(-1)).toBe('fraud_blocks_normal')
 })
 
-test('the guard moves the newest blocking rule to shadow, once for all processes, and the next one after five minutes', async () => {
+test('the guard moves the blocking rule that was changed last to shadow mode, once for all processes, and the next one after five minutes', async () => {
   const { process, moveToShadow, clock } = world()
   const [one, other] = [process(), process()]
   one.approve(1_000)

@@ -185,7 +185,7 @@ test('a request that is repeated with the same key makes only one change', async
   })
 })
 
-test('a repeated PUT or DELETE gets the first response, although the API would refuse the request without the key', async () => {
+test('a repeated PUT or DELETE gets the first response, even if the API would refuse the request without the key', async () => {
   const { send } = await settingsApi()
   await send('POST', 'rules', { body: RULE })
   await send('POST', 'lists', { body: { name: 'mules', values: ['m'] } })
@@ -241,7 +241,7 @@ test.each([
   expect([status, body.error, body.details[0].path]).toEqual([400, 'invalid_request', path])
 })
 
-test('the id of a rule cannot be a word of an address below /rules', async () => {
+test('the id of a rule cannot be the first path segment of another route below /rules', async () => {
   const { app } = await fraudApi()
   const { paths } = (await (await app.request('/openapi.json')).json()) as { paths: Record<string, unknown> }
   const words = Object.keys(paths).flatMap((path) => /^\/api\/v1\/rules\/([^{/]+)/.exec(path)?.[1] ?? [])
@@ -291,7 +291,7 @@ test('fields and functions are listed with their types', async () => {
   expect(functions).toContainEqual({ name: 'inList', parameters: ['list', 'string'], result: 'boolean' })
 })
 
-test('the audit is read in pages, and texts above 16 KiB are only in pages with a single change', async () => {
+test('the audit is read in pages, and only a page with a single change contains texts above 16 KiB', async () => {
   const { send, audit } = await settingsApi()
   audit.rows = [['rule:v', 'create_rule', 'olga', Date.UTC(2026, 0, 15), 1, null, '{"rule_id":"v"}', 0]]
   expect(await send('GET', 'rules/audit?page=3&limit=10&subject=rule:v')).toEqual({
@@ -328,7 +328,7 @@ test('while Kafka is unreachable, a change gets 503 with the id of its command, 
   expect((await send('GET', 'rules')).status).toBe(200)
 })
 
-test('a process can move the given version of a rule to shadow mode without a caller, in its own name', async () => {
+test('a process can move the given version of a rule to shadow mode without a caller, as the actor fraud-guard', async () => {
   const { changeSettings, settings, driver } = await settingsApi()
   const [{ updated_at }] = SEEDED_RULES
   const move = shadowMover(changeSettings)

@@ -20,7 +20,7 @@ const IN_FORCE = { timeout: 10_000, interval: 50 }
 const LAST_LINES = 60
 const RULE = { rule_id: 'v', name: 'v', condition: 'txn.amount > 1', action: 'REVIEW', priority: 1 }
 
-/** Starts servers, a worker for the settings and their records, and two APIs. */
+/** Starts servers, a worker with the pipelines of settings and of records, and two API processes. */
 async function settingsSystem() {
   const folder = guardedFolder()
   const kafka = await newKafka(folder.path)

@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const STDERR = 2
-/** Pause between the two parts. It is so long that the parent reads them one after the other. */
+/** Pause between the two parts. It is long enough for the parent to read the parts separately. */
 const PAUSE_MS = 200
 
 /** Writes one line in two parts, and another line. */

@@ -184,7 +184,7 @@ describe('a snapshot', () => {
     expect(['a', 'b', 'c', 'd'].map((key) => table.get(key))).toEqual([undefined, 2, 3, 4])
   })
 
-  test('is not continued if its offsets do not exist in the topic', async () => {
+  test('is not used as a starting point if its offsets do not exist in the topic', async () => {
     const { folder } = await saved()
     const broker = newBroker()
     put(broker, 'z', '26')

@@ -20,7 +20,7 @@ const whole = Buffer.concat([SEGMENT_HEADER, declaration, ...frames])
 /** Offset of the second record's frame within the segment, in bytes. */
 const SECOND = SEGMENT_HEADER.length + declaration.length + frames[0].length
 
-/** Creates a spool with the folder of a dead process. */
+/** Creates the parent folder of a spool, with the folder of a dead process in it. */
 async function deadFolder(segments: Readonly<Record<string, Buffer>>): Promise<string> {
   const folder = await spoolFolder()
   await mkdir(join(folder, DEAD))

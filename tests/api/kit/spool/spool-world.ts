@@ -41,7 +41,7 @@ export interface WorldOptions {
   readonly retryUnreadableMs?: number
   /** The clock of the process, epoch ms. */
   readonly now?: () => number
-  /** Time, in ms, by which records reach the publisher that callers wait for. Other records are not delayed. */
+  /** Delay, in ms, before the publisher that callers wait for sends a record. The background publisher has no delay. */
   readonly delayMs?: number
 }
 

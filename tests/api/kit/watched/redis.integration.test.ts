@@ -54,7 +54,7 @@ async function opened(url: string, cluster: boolean) {
 const changed = (read: WatchedRead) => expect.poll(() => read.unchangedAt(), POLL).toBeUndefined()
 
 test.each([
-  ['one Redis', false],
+  ['a single Redis server', false],
   ['every node of a cluster', true],
 ])(
   'changes of values and hashes on %s are reported, even if the key did not exist',

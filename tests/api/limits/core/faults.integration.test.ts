@@ -197,7 +197,7 @@ test('a caller that rotates its IPv6 networks does not fill Redis, even with a l
   expect((await from('198.51.100.1')).refusal?.definition.status).toBe(429)
 })
 
-test('an API reports a Redis that removes keys when its memory is full', async () => {
+test('an API reports a Redis server that removes keys when its memory is full', async () => {
   const redis = await privateRedis()
   const admin = new Redis(redis.address)
   onTestFinished(() => admin.disconnect())
@@ -242,7 +242,7 @@ test('while a node of a Cluster does not respond, the other nodes still decide',
   }
 })
 
-test('a Cluster whose master is killed lets requests through, and then continues with the same counts on the replica', async () => {
+test('if a master of a Cluster is killed, requests pass, and then limits are enforced with the same counts on the replica', async () => {
   const url = await privateRedisCluster(CLUSTER_MASTERS, { hasReplicas: true })
   const { store, failures } = openStore(url, { cluster: true })
   const master = new Redis(url)

@@ -39,7 +39,7 @@ it('the relevance of a product never exceeds its ceiling plus the greatest possi
 interface Product {
   readonly id: number
   readonly ceiling: number
-  /** Share by which the relevance is below the ceiling, because sales have decayed since the ceiling was computed. */
+  /** Share of the ceiling that is lost, because the product's sales have decayed since the ceiling was computed. */
   readonly lost: number
   readonly recency: number
   readonly textScore: number

@@ -13,7 +13,7 @@ describe('corrections', () => {
     candidates: candidates.map(([text, of]) => ({ text, found: of })),
   })
 
-  it('corrections prefer the nearest word, and the most frequent one of several equally near words', () => {
+  it('corrections prefer near words to frequent ones, but a far more frequent word may outweigh a nearer one', () => {
     const reports = new Map([['faucit', report(0, ['faucet', 800], ['facit', 1], ['faucets', 900])]])
     expect(correctionsOf(reports).get('faucit')).toEqual(['faucet', 'faucets'])
   })
@@ -23,7 +23,7 @@ describe('corrections', () => {
     expect(correctionsOf(new Map([['stainles', report(2, ['stainless', 4_000])]])).get('stainles')).toEqual(['stainless'])
   })
 
-  it('numbers, models and short words are not corrected', () => {
+  it('numbers, model numbers and short words are not corrected', () => {
     expect(doubtfulWords(plan('1/2 in mcm111ost tv drill')).map(({ text }) => text)).toEqual(['drill'])
   })
 
