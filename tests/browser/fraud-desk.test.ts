@@ -37,7 +37,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     return { page, complaints, token, fakes, api }
   }
 
-  test('an analyst gives a verdict by keyboard, confirms it, and withdraws it with a correction', async () => {
+  test('an analyst gives a verdict by keyboard, confirms it, and then corrects it', async () => {
     const { page, complaints, fakes } = await opened()
     await page.locator('.entry').first().waitFor()
     await page.keyboard.press('j')

@@ -177,8 +177,8 @@ describe('a limit', () => {
     expect((await send('DELETE', '/rate-limits/usage/user:42')).status).toBe(204)
     let next = 0
     // Both conditions must hold in the same poll, because a slow node may refuse a request while another node still has
-    // units of its lease. A request that Redis does not decide in time is allowed and counted later, even above the
-    // limit.
+    // units of its lease. If Redis does not reply in time, a node decides with its own counts. It may then admit
+    // requests above the limit, and Redis counts them later.
     const statusAndCount = async () => {
       const { status } = await visit(`/${shared}`, user, apis[next++ % apis.length])
       const count = await current()

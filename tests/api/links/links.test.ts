@@ -228,7 +228,7 @@ describe('POST /api/v1/urls/bulk', () => {
   })
 })
 
-test('the address of bulk creation is not a short code', async () => {
+test('the path of bulk creation is not mistaken for the path of a link', async () => {
   const { send } = await linksApi()
   const answer = await send('DELETE', '/api/v1/urls/bulk', { as: ADMIN })
   expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'OPTIONS, POST'])

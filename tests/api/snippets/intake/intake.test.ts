@@ -67,7 +67,7 @@ describe('a JSON body', () => {
     expect(await json('\ufeff{"content":"\ufeffa","title":"t"}')).toEqual({ content: '\ufeffa', fields: { title: 't' } })
   })
 
-  it('is parsed like JSON.parse, for all chunk boundaries and escapes', async () => {
+  it('is parsed as JSON.parse would parse it, for all chunk boundaries and escapes', async () => {
     const others = fc.dictionary(
       fc.string({ maxLength: 8 }).filter((name) => !['content', '__proto__'].includes(name) && !name.includes('\0')),
       fc.jsonValue({ maxDepth: 3 }),
@@ -258,7 +258,7 @@ describe('bare text', () => {
     expect(await text('a\0b')).toMatchObject({ code: 'invalid_encoding' })
   })
 
-  it('is refused if its charset is not UTF-8, or if its content type is missing or not text/plain', async () => {
+  it('is refused if its charset is not UTF-8, or if its content type is missing or not supported', async () => {
     for (const type of ['text/plain; charset=latin1', 'text/html', 'application/octet-stream', undefined, ''])
       expect(await take(type, 'x'), type).toMatchObject({ code: 'unsupported_media_type' })
     for (const type of ['text/plain; charset=UTF-8', 'Text/Plain;charset="utf-8"'])
