@@ -132,7 +132,7 @@ describe('rules', () => {
 })
 
 describe('API keys', () => {
-  test('an API key is shown once, works on every node, counts for its tier, and stops working when revoked', async () => {
+  test('an API key is shown once, works on every node, gets the limits of its tier, and stops working when revoked', async () => {
     const idempotent = { ...admin, 'idempotency-key': uniqueName('key') }
     const issued = await send('POST', '/rate-limits/clients', { client_id: 'acme', tier: 'pro' }, idempotent)
     expect(issued).toMatchObject({ status: 201, body: { client_id: 'acme', tier: 'pro', revoked_at: null } })
