@@ -5,7 +5,7 @@ const PERCENT = 100
 
 /**
  * Describes what share of a changelog's offsets has no committed record, such as 63 %. The log cleaner has removed most
- * of the missing records. The other offsets belong to markers and aborted records.
+ * of the missing records. The other offsets without a record belong to markers and aborted records.
  */
 export async function cleanedText(transport: Transport, topic: string): Promise<string> {
   const count = (await transport.partitionCounts([topic])).get(topic) ?? 0
