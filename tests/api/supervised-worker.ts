@@ -45,7 +45,10 @@ export async function supervisedWorker(folder: GuardedFolder, start: () => Promi
     void watched.ended.then(() => inTurn(() => beginAgain(watched)))
   }
 
-  /** Starts the worker, and starts it again if it ends during its start. */
+  /**
+   * Replaces a worker that has ended by itself. Repeats the start until it succeeds. Does nothing if the worker was
+   * killed or has already been replaced.
+   */
   async function beginAgain(ended: WorkerProcess): Promise<void> {
     while (isWanted && worker === ended && killed !== ended && !folder.isFinishing) {
       await delay(RESTART_AFTER_MS)

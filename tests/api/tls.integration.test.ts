@@ -54,7 +54,7 @@ test('the process serves TLS to clients with and without a certificate, and plai
   expect((await fetch(`${api.url}/livez`)).status).toBe(200)
 })
 
-test('the process reloads changed files', async () => {
+test('the process reloads a changed certificate and its key', async () => {
   const before = await get('/livez')
   await issue()
   await expect.poll(async () => (await get('/livez')).serial, SOON).not.toBe(before.serial)
@@ -62,7 +62,7 @@ test('the process reloads changed files', async () => {
   expect(metrics).toMatch(/tls_certificate_expires_timestamp_seconds \d+/)
 })
 
-test('a process whose files are not usable does not start', async () => {
+test('a process whose TLS files are not usable does not start', async () => {
   const wrong = { ...settings, API_TLS_CLIENT_CA: file('key.pem'), API_SERVICES: 'trends' }
   await expect(startApiProcess(folder.path, wrong)).rejects.toThrow(/API_TLS_CLIENT_CA: the file contains no certificate/)
 })

@@ -55,7 +55,7 @@ describe('the desk of fraud scoring in Chromium, with real servers', () => {
       })
     }
     expect(await scored(paid('low', 12, 52.5, 13.4))).toBe('APPROVE')
-    // A high amount from an account that is one day old.
+    // The amount is high for an account that is one day old.
     expect(await scored(paid('high', 900, 52.52, 13.41))).toBe('REVIEW')
     // Waits until both transactions are stored, because the page reads the user's transactions only once.
     await stored('fraud_transactions', `case${attempt}-`, 2)

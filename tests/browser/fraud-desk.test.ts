@@ -37,7 +37,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     return { page, complaints, token, fakes, api }
   }
 
-  test('an analyst gives a verdict by keyboard, confirms it, and withdraws it with a correction', async () => {
+  test('an analyst gives a verdict by keyboard, confirms it, and then corrects it', async () => {
     const { page, complaints, fakes } = await opened()
     await page.locator('.entry').first().waitFor()
     await page.keyboard.press('j')
@@ -605,7 +605,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.getByLabel('Notes on the case').inputValue()).toBe('')
   })
 
-  test.each([400, 1280])('fits a screen of %i pixels, and follows dark mode', async (width) => {
+  test.each([400, 1280])('fits a screen that is %i pixels wide, and follows dark mode', async (width) => {
     const { page } = await opened({ viewport: { width, height: 800 } })
     const fits = async () => expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
     await page.locator('.entry').first().waitFor()

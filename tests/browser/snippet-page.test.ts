@@ -11,7 +11,7 @@ describe('the snippet page in Chromium', () => {
   const open = useChromium()
   afterAll(() => highlighter.close())
 
-  /** Opens a page of a snippets API whose dependencies are fakes. */
+  /** Opens a snippets API with fake servers and the real highlighter, and an empty page. */
   async function opened(options: BrowserContextOptions = {}) {
     const api = await snippetsApi({ highlighter })
     const server: RunningServer = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now })

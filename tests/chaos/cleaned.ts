@@ -4,9 +4,8 @@ const POLL_MS = 200
 const PERCENT = 100
 
 /**
- * Describes which share of a changelog's offsets has no committed record any more, as in `63 % of the offsets of
- * <topic> have no record`. The log cleaner removed most of these records; some offsets belong to markers and aborted
- * records.
+ * Describes what share of a changelog's offsets has no committed record, such as 63 %. The log cleaner has removed most
+ * of the missing records. The other offsets without a record belong to markers and aborted records.
  */
 export async function cleanedText(transport: Transport, topic: string): Promise<string> {
   const count = (await transport.partitionCounts([topic])).get(topic) ?? 0
@@ -23,5 +22,5 @@ export async function cleanedText(transport: Transport, topic: string): Promise<
     await fetcher.close()
   }
   const written = partitions.reduce((sum, { partition }) => sum + (ends.get(partitionKey(topic, partition)) ?? 0), 0)
-  return `${Math.round((1 - left / written) * PERCENT)} % of the offsets of ${topic} have no record, mostly because the log cleaner removed it`
+  return `${Math.round((1 - left / written) * PERCENT)} % of the offsets of ${topic} have no record, mostly because the log cleaner has removed the records`
 }

@@ -38,7 +38,7 @@ export interface OrderLog {
   readonly topic: string
   /** Number of partitions at the beginning. */
   readonly partitions: number
-  /** Makes the writer also send orders to the new partitions. */
+  /** Called with the new number of partitions. From then on, the writer also sends orders to the new partitions. */
   grown(partitions: number): void
   produce(options: OrderOptions): Promise<void>
   /** Opens a reader of orders and copies. Must be called after the topic has its final number of partitions. */

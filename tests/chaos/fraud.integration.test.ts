@@ -11,8 +11,8 @@ const SEED = 1
 /** Number of payments per second. Two slow cores can score no more while other tests or programs run. */
 const RATE = 20
 /**
- * A machine that cannot score that many payments falls behind the plan. Without this limit, it would answer later and
- * later, until requests reach the client's time limit.
+ * Maximum number of planned requests in progress. A machine that cannot score `RATE` payments a second falls behind the
+ * plan. Without this maximum, it would answer later and later, until requests reach the client's time limit.
  */
 const MOST_IN_PROGRESS = 48
 const FAULTS: readonly FraudFaultKind[] = [

@@ -36,11 +36,11 @@ const MAX_RSS_RISE = 0.1
  */
 const MAX_MORE_HANDLES = 10
 
-/** @throws RangeError if there are too few samples for a line */
+/** @throws RangeError if there are too few samples after the warm-up for a line */
 export function growth(samples: readonly Sample[]): Growth {
   const end = samples.at(-1)?.atMs ?? 0
   const warm = samples.filter(({ atMs }) => atMs >= end * WARM_UP_SHARE)
-  if (warm.length < 3) throw new RangeError(`${warm.length} samples are too few`)
+  if (warm.length < 3) throw new RangeError(`${warm.length} samples after the warm-up are too few for a line`)
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
   const meanAt = mean(warm.map(({ atMs }) => atMs))
   const meanRss = mean(warm.map(({ rssBytes }) => rssBytes))

@@ -8,7 +8,8 @@ import type { LimitClient } from '../../../schemas/limits/types.ts'
 import { testApp } from '../kit/harness.ts'
 
 /**
- * Serves the handlers with in-memory settings and commands. The other dependencies implement only what the tests use.
+ * Serves the handlers with in-memory settings and commands. The other dependencies are missing, because the tests do
+ * not use them.
  */
 async function limitsApi() {
   const state = { areKeysLoaded: true, commands: 0, keys: [] as (string | undefined)[] }

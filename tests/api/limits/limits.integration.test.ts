@@ -132,7 +132,7 @@ describe('rules', () => {
 })
 
 describe('API keys', () => {
-  test('an API key is shown once, works on every node, counts for its tier, and stops working when revoked', async () => {
+  test('an API key is shown once, works on every node, gets the limits of its tier, and stops working when revoked', async () => {
     const idempotent = { ...admin, 'idempotency-key': uniqueName('key') }
     const issued = await send('POST', '/rate-limits/clients', { client_id: 'acme', tier: 'pro' }, idempotent)
     expect(issued).toMatchObject({ status: 201, body: { client_id: 'acme', tier: 'pro', revoked_at: null } })
@@ -177,8 +177,8 @@ describe('a limit', () => {
     expect((await send('DELETE', '/rate-limits/usage/user:42')).status).toBe(204)
     let next = 0
     // Both conditions must hold in the same poll, because a slow node may refuse a request while another node still has
-    // units of its lease. A request that Redis does not decide in time is allowed and counted later, even above the
-    // limit.
+    // units of its lease. If Redis does not reply in time, a node decides with its own counts. It may then admit
+    // requests above the limit, and Redis counts them later.
     const statusAndCount = async () => {
       const { status } = await visit(`/${shared}`, user, apis[next++ % apis.length])
       const count = await current()

@@ -30,7 +30,7 @@ test('a rule is shown with a warning if requests to its exact path count as requ
   for (const pattern of [...applying, '/v1/blocks/5', 'GET /api/v1/nothing']) expect([pattern, warnings(pattern)]).toEqual([pattern, []])
 })
 
-test.each(['.', '..'])('a rule or a client with the id %s is refused, because no client can send such a path segment', (id) => {
+test.each(['.', '..'])('a rule or a client with the id %s is refused, because HTTP clients cannot send such a path segment', (id) => {
   const pattern = { endpoint_pattern: '/api/v1/things' }
   const idOf = (rule_id: string) => NewRuleBody.safeParse({ rule_id, match: pattern, limit: 1, window_seconds: 60 }).success
   const clientOf = (client_id: string) => NewKeyBody.safeParse({ client_id }).success

@@ -52,7 +52,7 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
     send(api, 'POST', '/rate-limits/check', gateway, { method: 'GET', path, user_id: caller })
   const routes: readonly { readonly name: string; readonly expected: readonly number[]; ask(api: ApiProcess): ReturnType<typeof send> }[] =
     [
-      { name: 'an unknown address', expected: [404, 429], ask: (api) => send(api, 'GET', loaded, user) },
+      { name: 'an unknown path', expected: [404, 429], ask: (api) => send(api, 'GET', loaded, user) },
       { name: 'rules, by a user', expected: [403, 429], ask: (api) => send(api, 'GET', '/rate-limits/rules', user) },
       { name: 'rules, by an administrator', expected: [200], ask: (api) => send(api, 'GET', '/rate-limits/rules', admin) },
       { name: 'a check', expected: [200], ask: (api) => check(api, 'loaded', `/api/v1${loaded}`) },
@@ -115,7 +115,8 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
 
   /**
    * Checks that all nodes together admit no more requests of a new caller than the rule allows, and refuse none below
-   * the limit. Requests that Redis did not decide are allowed as well. Redis may or may not have counted them.
+   * the limit. Requests that a node allowed with its own counts do not count as admitted, because Redis may not have
+   * counted them.
    */
   async function limitsHold(): Promise<void> {
     const caller = `exact-${++rounds}`

@@ -10,7 +10,7 @@ const FROM_SECOND = NOW / 1_000 - 3_600
 
 type Row = [second: number, client: string, tier: string, key: string, user: string, ip: string, requests: number]
 
-/** Creates a reader that returns traffic, and the number of requests left out of it, in the form of ClickHouse. */
+/** Creates a reader that returns traffic and the number of requests left out of it, as ClickHouse would. */
 function readerOf(rows: readonly Row[], leftOut = 0): TableReader {
   return {
     async query({ query }) {

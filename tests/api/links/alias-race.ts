@@ -9,7 +9,8 @@ export interface AliasRace {
   /** Number of callers with a response so far. */
   readonly answered: number
   /**
-   * Resolves when every caller has a response, after checking that there is exactly one winner.
+   * Resolves when every caller has a response. Checks that exactly one caller has won, that repeated requests get the
+   * same outcome, and that every API redirects to the URL of the winner.
    * @returns the URL of the winner
    */
   finish(): Promise<string>
@@ -18,7 +19,10 @@ export interface AliasRace {
 const RETRY_MS = 200
 /** Time limit for the last response, counted from the end of the faults. */
 const GIVE_UP_MS = 120_000
-/** Number of callers that repeat their request at the end. They must get their first response again. */
+/**
+ * Number of callers that repeat their request at the end. One of them is the winner. Each must get the same status as
+ * before.
+ */
 const ASKED_AGAIN = 20
 
 export function aliasRace(system: LinksSystem, alias: string): AliasRace {

@@ -22,7 +22,7 @@ export interface ClickOrdeal {
   visits(each: number): Promise<void>
   /** Runs an incident during which APIs may respond with 503. */
   withoutRedis(incident: () => Promise<void>): Promise<void>
-  /** Returns the number of clicks that the APIs have reported as dropped so far. */
+  /** Returns the number of clicks that the APIs have reported as dropped since the visits began. */
   dropped(): Promise<number>
   /**
    * Ends the visits. Then checks that all redirects were correct, and that Redis and ClickHouse count each click in the

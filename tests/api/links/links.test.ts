@@ -31,7 +31,7 @@ describe('POST /api/v1/urls', () => {
     expect((await create({ long_url: URL_1 })).body.short_code).not.toBe(body.short_code)
   })
 
-  test('gives a user the same link for the same URL, regardless of the new expiration, and gives other users other links', async () => {
+  test('gives a user the same link for the same URL, even with another expiration, and gives other users other links', async () => {
     const { create, advance } = await linksApi()
     const first = await create({ long_url: URL_1 }, { as: ALICE })
     advance(HOUR_MS)
@@ -121,7 +121,7 @@ describe('POST /api/v1/urls', () => {
     expect(published).toEqual([])
   })
 
-  test('serves several domains, each with its own address', async () => {
+  test('gives a short URL with the scheme and host of the chosen domain', async () => {
     const { create } = await linksApi()
     const { body } = await create({ long_url: URL_1, domain: 'GO.example' })
     expect(body).toMatchObject({ short_url: `https://go.example/${body.short_code}`, domain: 'go.example' })
@@ -228,7 +228,7 @@ describe('POST /api/v1/urls/bulk', () => {
   })
 })
 
-test('the address of bulk creation is not a short code', async () => {
+test('the path of bulk creation is not mistaken for the path of a link', async () => {
   const { send } = await linksApi()
   const answer = await send('DELETE', '/api/v1/urls/bulk', { as: ADMIN })
   expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'OPTIONS, POST'])

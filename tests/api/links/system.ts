@@ -31,8 +31,8 @@ export interface LinksSystemOptions {
   /** Address of a node of a Redis Cluster to use. By default, a separate Redis is started. */
   readonly redisCluster?: string
   /**
-   * URL of a registry to use, such as the shared one. By default, a separate registry is started on the broker, so that
-   * a test that stops the broker also affects the registry.
+   * URL of a registry to use, such as the shared one. By default, a separate registry is started. It keeps its schemas
+   * on the broker, so that a test that stops the broker also affects the registry.
    */
   readonly registry?: string
   readonly env?: Readonly<Record<string, string>>

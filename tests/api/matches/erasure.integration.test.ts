@@ -105,7 +105,7 @@ async function newUser(profile: object, place: object): Promise<TestUser> {
   return user
 }
 
-test('soon after the erasure of a user is due, no store contains their profile or place', {
+test('soon after the erasure of a user is due, their profile and place are gone from the topics, Redis and the state of the worker', {
   ...AT_FIRST_TRY,
   timeout: TEST_TIMEOUT_MS,
 }, async () => {
@@ -127,14 +127,14 @@ test('soon after the erasure of a user is due, no store contains their profile o
   const texts = [mark, `|${units.lat}|${units.lon}|`].map((text) => Buffer.from(text))
   const needles = [...texts, avroDouble(place.lat), avroDouble(place.lon)]
   const held = new Set<string>()
-  // Collects the names over time, because a topic with a short retention may lose the user's data before the slowest
-  // store has received the data.
+  // Collects the names over time, because a topic with a short retention may lose the user's data before the data has
+  // arrived everywhere.
   await waitUntil(
     async () => {
       for (const store of holding(needles)) held.add(store)
       return [...TOPICS.keys(), 'redis', 'state'].every((store) => held.has(store))
     },
-    { what: 'the user in every store', ...SOON },
+    { what: 'the data of the user in every place', ...SOON },
   ).catch((error: unknown) => {
     throw new Error(`the data of the user is only in ${[...held].join(', ')}`, { cause: error })
   })

@@ -119,7 +119,7 @@ test('the counts include users whom a cell does not name, and the response conta
   expect(Object.keys(body.cells[4]).sort()).toEqual(['bounds', 'examined', 'excluded', 'geohash', 'passed', 'people'])
 })
 
-test('an explanation says that the other user has no profile, instead of asking the administrator to create a profile', async () => {
+test('if the explained user has no profile, the error says so instead of asking the administrator to create a profile', async () => {
   const missing = new ApiError(matchesErrors.profile_not_found, { message: 'You have no profile.' })
   const deps = { people: { own: async () => Promise.reject(missing) }, now: () => START } as unknown as Parameters<typeof explainRoutes>[0]
   const [{ handler }] = explainRoutes(deps)

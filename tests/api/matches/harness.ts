@@ -11,7 +11,7 @@ import { decidedWorld } from '../kit/commands/decided-world.ts'
 import { START, testApp } from '../kit/harness.ts'
 
 const TIMEOUT_MS = 100
-/** Scripts without an effect. Tests on a real Redis cover the events that the API stores in addition to the view. */
+/** Scripts without an effect. Tests on a real Redis cover the notes that the scripts store. */
 const NO_SCRIPTS: ViewScripts = { run: async ({ name }) => (name === TAKE_SWIPE.name ? [0, 0] : 1) }
 
 /** Opens the match feed with fake servers. The real topology decides profile commands. No other topology runs. */

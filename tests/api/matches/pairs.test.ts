@@ -201,7 +201,7 @@ test('lifting a block that never existed stores no notes', async () => {
   expect(ask.state.severed).toEqual([])
 })
 
-test('a report of a match has the key of the pair, and is accepted even if the pair has no match', async () => {
+test('a report of a match becomes a command with the key of the pair, and is accepted even if the pair has no match', async () => {
   const sent: PairCommand[] = []
   const body = { match_id: matchIdOf(ANN, BOB).toUpperCase(), user_a: ANN, user_b: BOB, matched_at: new Date(NOW).toISOString() }
   expect((await routesOf([], { sent })(notifyRoute, { body })).status).toBe(202)

@@ -55,7 +55,7 @@ test('a location counts even if the clock of a worker or another process is ahea
   }
 })
 
-test('a location that Kafka does not accept is refused, not noted, and does not count as a move', async () => {
+test('a location that Kafka does not accept is refused, is not noted, and does not count as a move', async () => {
   const { answer, noted, undone } = await locate({ lat: 1, lon: 2 }, true)
   await expect(answer).rejects.toMatchObject({ definition: errors.unavailable })
   expect([noted, undone]).toEqual([[], [[]]])
@@ -113,7 +113,7 @@ test.each([
   ['location', { place: { lat: 1, lon: 2, at: NOW + 2 } }, 0, NOW + 2],
   ['block', {}, NOW + 1, NOW + 1],
 ])(
-  'a deletion is not earlier than the last %s, even if a process whose clock was ahead has dated the latter',
+  'a deletion is not earlier than the last %s, even if that was recorded by a process whose clock was ahead',
   async (_what, recent, firstAt, at) => {
     const sent: unknown[] = []
     const run = async (_flow: unknown, _key: string, command: unknown) => {

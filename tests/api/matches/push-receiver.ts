@@ -8,7 +8,7 @@ export interface ReceivedPush {
   readonly key: string
   /**
    * Whether one of the signatures equals the one that the receiver computes as described in docs/services/matches.md,
-   * and the two ids of the push are equal.
+   * and the webhook id equals the idempotency key.
    */
   readonly isGenuine: boolean
   readonly status: number

@@ -13,7 +13,7 @@ const SECOND_MS = 1_000
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-/** Creates swipe notes on a Redis that may be unavailable, with a spool that contains some swipes. */
+/** Creates swipe notes on a Redis that a test can make unavailable, with a spool that contains the given swipes. */
 function world(spooled: readonly SwipeEvent[] = []) {
   const state = { isDown: false, downPartition: -1 }
   const run: { script: string; key: string; target: unknown; below: unknown }[] = []

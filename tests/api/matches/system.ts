@@ -48,13 +48,13 @@ export interface MatchesSystemOptions {
   readonly isPartitioned?: boolean
   readonly brokerSettings?: BrokerSettings
   /**
-   * Called with the brokers once the topics exist, before anything uses them, for example to change their
-   * configuration.
+   * Called with the address of the broker once the topics exist, before anything uses them, for example to change
+   * their configuration.
    */
   readonly onTopics?: (brokers: string) => Promise<void>
   /**
-   * URL of a registry to use, such as the shared one. By default, a separate registry is started on the broker, so that
-   * a test that stops the broker also affects the registry.
+   * URL of a registry to use, such as the shared one. By default, a separate registry is started. It keeps its schemas
+   * on the broker, so that a test that stops the broker also affects the registry.
    */
   readonly registry?: string
   /** Additional settings of the worker and the APIs. */

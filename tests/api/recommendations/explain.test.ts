@@ -54,7 +54,7 @@ test('the page shows the user, the list, what was moved, and all candidates', as
   for (const name of RANKING_FEATURES) expect(html).toContain(`>${name.replaceAll('_', ' ')}</th>`)
 })
 
-test('every caller with the scope may see the page, even if the subject of the token is not a user id', async () => {
+test('every caller with the scope internal may see the page, even if the subject of the token is not a user id', async () => {
   const { status, html } = await open('explain?user_id=42', { subject: 'analyst@example.com' })
   expect([status, html.includes('Signed in as')]).toEqual([200, true])
 })

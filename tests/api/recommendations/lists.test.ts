@@ -262,7 +262,7 @@ test('a list reports that it was made without neighbours if Redis has lost the n
   expect([healed.degraded, idsOf(healed)[0]]).toEqual([[], '33'])
 })
 
-test('while Redis is unreachable, a user whose last list has no items left gets trending items', async () => {
+test('while Redis is unreachable, a user whose last list has no items left gets a new list', async () => {
   for (let id = 1n; id <= 100n; id++) if (id !== 20n) api.putItem(id, { status: 'INACTIVE' })
   expect(idsOf(await list())).toEqual(['20'])
   api.putItem(20n, { status: 'INACTIVE' })

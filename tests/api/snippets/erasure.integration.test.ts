@@ -77,7 +77,7 @@ async function query(body: string): Promise<string> {
   return await answer.text()
 }
 
-/** Returns the folders of all stores by name. */
+/** Returns the folder of each server's data, of the worker's state and of the blobs, by name. */
 function places(): Record<string, string> {
   const { path } = stack.folder
   return {
@@ -90,7 +90,7 @@ function places(): Record<string, string> {
 }
 
 /**
- * Returns the stores that contain one of these byte strings, with the first matching file of each. In Kafka, hashes do
+ * Returns the places that contain one of these byte strings, with the first matching file of each. In Kafka, hashes do
  * not count, because the keys of tombstones remain for a day and may be the hash of a content. Files in the `merged`
  * parts of ClickHouse do not count either.
  */
@@ -137,7 +137,7 @@ test('no part of deleted and burnt snippets remains on any disk', { ...AT_FIRST_
   const hashes = [content, secret].map((text) => createHash('sha256').update(text).digest('hex'))
   const needles = [Buffer.from(mark), avroLong(user), ...hashes.map((hash) => Buffer.from(hash))]
   const all = Object.keys(places())
-  await waitUntil(async () => Object.keys(holding(needles)).length === all.length, { what: 'the snippets in every store', ...SOON })
+  await waitUntil(async () => Object.keys(holding(needles)).length === all.length, { what: 'the snippets in every place', ...SOON })
 
   const path = `/api/v1/pastes/${burning.body.paste_id}`
   const keyed = { 'idempotency-key': mark, 'x-forwarded-for': '10.200.0.9' }

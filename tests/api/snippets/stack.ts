@@ -33,15 +33,15 @@ export interface SnippetStackOptions {
   /** Number of API processes. Default 2. */
   readonly apiCount?: number
   /**
-   * URL of a registry to use, such as the shared one. By default, a separate registry is started on the broker, so that
-   * a test that stops the broker also affects the registry.
+   * URL of a registry to use, such as the shared one. By default, a separate registry is started. It keeps its schemas
+   * on the broker, so that a test that stops the broker also affects the registry.
    */
   readonly registry?: string
   /** Additional settings of the worker and the APIs. */
   readonly env?: Readonly<Record<string, string>>
   /**
-   * Called with the brokers once the topics exist, before anything uses them, for example to change their
-   * configuration.
+   * Called with the address of the broker once the topics exist, before anything uses them, for example to change
+   * their configuration.
    */
   readonly onTopics?: (brokers: string) => Promise<void>
 }

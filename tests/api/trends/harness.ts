@@ -23,8 +23,8 @@ export interface Published {
 }
 
 /**
- * Opens the trends API with fake servers. Published records reach the view as if through a sink, unless `kafka.sink` is
- * false.
+ * Opens the trends API with fake servers. Published records reach the views and the blocked terms immediately, unless
+ * `kafka.sink` is false.
  */
 export async function trendsApi(options: { caughtUp?: boolean } = {}) {
   const redis = fakeRedis()

@@ -38,7 +38,7 @@ describe('GET /v1/trends/available?q=', () => {
     expect(await namesFor(q)).toContain(name)
   })
 
-  test('finds nothing for text without letters, and treats special characters as text', async () => {
+  test('finds nothing for text without letters or for unknown names, and treats special characters as text', async () => {
     for (const q of ['!', '.*', '%', 'zzz']) expect(await namesFor(q)).toEqual([])
   })
 
@@ -58,7 +58,7 @@ describe('GET /v1/trends/closest', () => {
 
   test.each([
     ['Versailles', '48.80', '2.13', 'Paris'],
-    ['Fiji, across the date line', '-17.8', '179.9', 'Brisbane'],
+    ['Fiji, near the date line', '-17.8', '179.9', 'Brisbane'],
     ['the Pacific west of Hawaii', '21.3', '-179.9', 'Honolulu'],
     ['the north pole', '90', '0', 'Bergen'],
     ['the Gulf of Guinea', '0', '0', 'Accra'],

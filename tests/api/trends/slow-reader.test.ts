@@ -35,7 +35,7 @@ async function world() {
 
 const listOf = (number: number) => `event: list\ndata: "${number}"\n\n`
 
-test('a reader that is slower than the changes gets only the newest list', async () => {
+test('a reader that is slower than the changes skips to the newest list', async () => {
   const { next, change, streams } = await world()
   for (const number of [1, 2, 3]) await change(number)
   expect(await next()).toBe(`retry: 5000\n${listOf(0)}`)

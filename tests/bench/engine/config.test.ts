@@ -20,7 +20,7 @@ test.each([
   expect(() => peerContender(config.peer!, config)).toThrow(message)
 })
 
-test('the number of cards and padded states are options of J2', () => {
+test('the number of cards and the padding of states are options of J2, and the padding is limited', () => {
   expect(benchConfig(asked('--cards', '10', '--state-padding', '100', '--memory', '640'), {})).toMatchObject({
     cards: 10,
     statePadding: 100,

@@ -28,7 +28,7 @@ export interface Tables {
   readonly cases: readonly { readonly transaction_id: string; readonly case_id: string; readonly status: string }[]
 }
 
-/** All calls, logs and stored results of a finished round. */
+/** All calls, faults, logs and stored results of a finished round. */
 export interface Evidence {
   readonly calls: Calls
   readonly inflicted: Inflicted

@@ -16,7 +16,7 @@ const PAGE = 100
 
 export type Observed = Pick<Evidence, 'logs' | 'tables' | 'shown' | 'listed'>
 
-/** Reads the topics, tables and views with the payments of a round. */
+/** Reads what the topics, the tables, the view and the API contain about the payments of a round. */
 export interface Observer {
   read(): Promise<Observed>
   close(): Promise<void>

@@ -50,7 +50,7 @@ export interface PlannedPayment {
   readonly kind: PaymentKind
   /** Time after the start of the round, ms. */
   readonly atMs: number
-  /** Time from the first to the second request, for kinds with a later second request. */
+  /** Pause between the answer to the first request and the second request, for the kinds `repeated` and `changed`. */
   readonly againMs: number
   /** The APIs to which the first and the second request go. */
   readonly apis: readonly [number, number]

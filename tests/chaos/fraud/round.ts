@@ -52,8 +52,8 @@ export async function playRound(
   }
 
   /**
-   * On a slow machine, the faults and the restarts after them take most of the round. Requests continue until the
-   * processes are ready, so that some requests of each kind come after the faults.
+   * Injects the faults, and waits until the processes are ready again. Requests continue until then. On a slow machine,
+   * the restarts take long, and too few requests of each kind would otherwise come after the faults.
    */
   async function inflictAll() {
     const inflicted = await hands.inflict(plan.faults)

@@ -254,7 +254,7 @@ test('a payment that is blocked although nobody requested a block is a fault', (
     expect(faults(withCalls(evidence, { blocks }))).toHaveLength(1)
 })
 
-test('an answer to a change that no outage explains is a fault, and so are many changes that were all refused', () => {
+test('a change that fails with a status that no outage explains is a fault, and so are many changes that were all refused', () => {
   const evidence = goodEvidence()
   const [block] = evidence.calls.blocks
   const [rule] = evidence.calls.rules
@@ -272,7 +272,7 @@ test('an answer to a change that no outage explains is a fault, and so are many 
   expect(faults(withCalls(evidence, { rules: refusedRules }))).toEqual(['none of 20 requests of the kind rule change succeeded'])
 })
 
-test.each(['blocklist', 'rules'])('an answer that names %s is a fault, unless Kafka was down', (part) => {
+test.each(['blocklist', 'rules'])('an answer whose degraded names %s is a fault, unless Kafka was down', (part) => {
   const answer = event({ id: 't4', user: 'u4' }, { degraded: ['models', part] })
   const evidence = withScores(goodEvidence(), call({ id: 't4', user: 'u4' }, NOON, answer))
   const unreasonable = (given: Evidence) => faults(given).filter((fault) => fault.includes('neither Kafka nor the API was down'))
@@ -377,7 +377,7 @@ test('a verdict is a fault if it was lost, if nobody sent it, or if it names a w
   expect(faults(withCalls(evidence, { feedback: [{ ...sent, body: { case_id: '8' } }] }))).toHaveLength(1)
 })
 
-test('an answer to a verdict that no outage explains is a fault', () => {
+test('a verdict that is refused with a status that no outage explains is a fault', () => {
   const evidence = goodEvidence()
   const answered = (status: number): FeedbackCall => ({ ...evidence.calls.feedback[0], id: 't1', reporter: 'x', status })
   const statuses = [0, 404, 503, 400, 500].map(

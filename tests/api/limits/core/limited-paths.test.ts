@@ -10,7 +10,7 @@ test('only the paths that a service declares as limited are covered', () => {
   expect(limitedPaths(['*']).covers('/anything')).toBe(true)
 })
 
-test('a rule can apply to a service if some path matches the patterns of both', () => {
+test('a rule can apply to a service if some path matches the rule and is limited by the service', () => {
   const applying = ['*', 'GET *', '/*', '/api/*', '/api/v1/*', 'POST /api/v1/urls', '/api/v1/urls/*', '/stack/*', 'PUT /stack/next']
   for (const pattern of applying) expect([pattern, paths.canApply(pattern)]).toEqual([pattern, true])
   for (const pattern of ['/v2/*', '/api/v1', '/stack/next/*', 'GET /cart', 'no pattern']) {

@@ -1,6 +1,6 @@
 import type { CounterStore, FailureReason } from '../../../../api/limits/core/counter.ts'
 
-/** Creates counters in memory without windows. They suffice for tests that check which counter a request uses. */
+/** Creates in-memory counters that are never reset, for tests that do not depend on windows. */
 export function memoryCounters() {
   const counts = new Map<string, number>()
   const state: { failing: FailureReason | undefined; nowUs: number } = { failing: undefined, nowUs: 120_000_000 }

@@ -89,7 +89,7 @@ describe('an error in the limiter never fails the request', () => {
     throw new Error('a bug')
   }
 
-  test('an error from Redis lets the request through with a warning', async () => {
+  test('an error from Redis does not fail the request, and causes a warning', async () => {
     const { ask, redis, warnings } = limitedApp()
     redis.error = new Error('connection refused')
     expect((await ask('/text')).status).toBe(200)
@@ -160,7 +160,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     expect(redis.scripts).toBe(2)
   })
 
-  test('while Redis is unreachable, a process continues from the last reply, and later charges the difference to Redis', async () => {
+  test('while Redis is unreachable, a process continues from the last reply, and later reports to Redis what it admitted in the meantime', async () => {
     const { ask, redis, counts } = limitedApp(hundred)
     expect(admitted(await statuses(ask, 60))).toBe(60)
     redis.error = new Error('connection refused')

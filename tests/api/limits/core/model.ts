@@ -6,7 +6,7 @@ import type { Limit } from '../../../../api/limits/core/formulas.ts'
  * Times are in µs.
  */
 export interface Model {
-  /** Returns true if the request is admitted. */
+  /** Returns true if a request that takes this number of units, by default one, is admitted. */
   request(nowUs: number, units?: number): boolean
 }
 

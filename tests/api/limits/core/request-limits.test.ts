@@ -264,7 +264,7 @@ describe('identification of callers', () => {
     expect(guesses.map(({ status }) => status).sort()).toEqual([401, 401, 429])
   })
 
-  test('an administrator can use the routes for rules even after exceeding a limit', async () => {
+  test('an administrator can use the routes for rules even while a limit is exceeded', async () => {
     const { get, bearer } = await limitedApp([{ ...EVERYTHING, limit_count: 1, key: ['endpoint'] }])
     await get('/api/v1/things')
     expect((await get('/api/v1/things')).status).toBe(429)

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 
 /**
- * Returns the folders of packages and all their dependencies in this project, so that npm can install them without a
- * registry. If several versions of a package are needed, only the first one is returned.
+ * Returns the folders in which these packages and all their dependencies are installed in this project, so that npm can
+ * install them without a registry. If several versions of a package are needed, only the first one is returned.
  */
 export function installedPackages(names: readonly string[]): string[] {
   const folders = new Map<string, string>()

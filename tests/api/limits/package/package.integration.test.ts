@@ -70,7 +70,7 @@ test('the example in the README of the packed package type-checks and limits req
   expect(examples).toEqual([expect.stringContaining(`from '${NAME}'`)])
   writeFileSync(join(app, 'example.ts'), examples[0])
   run(join(ROOT, 'node_modules', '.bin', 'tsc'), ['--project', app])
-  // Repeats the request until it is refused, because requests pass uncounted until Redis is connected.
+  // Repeats the request until it is refused. Until Redis is connected, the process decides with its own counts.
   const client = `
     import { setTimeout } from 'node:timers/promises'
     import app, { limits, redis } from './example.ts'

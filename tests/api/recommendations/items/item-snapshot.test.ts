@@ -32,7 +32,7 @@ function statsOf(random: Random): ItemStats {
   return { at: NOW - integer(random, NOW / 2), ...counts, rating_sum: 3, interactions: integer(random, 900) }
 }
 
-/** Returns a function that applies a random record of one of the two topics to a table. */
+/** Returns a function that puts a random item or random statistics into a table, or deletes an item. */
 function changeOf(random: Random, at: number): Change {
   const itemId = BigInt(1 + integer(random, 2 * ITEMS))
   const kind = random()

@@ -17,7 +17,7 @@ const item = {
   updated_at: START,
 }
 
-test('an item created before 1970 is old, and one created after 2106 is new', () => {
+test('an item created before 1970 counts as created in 1970, and an item created after 2106 is new', () => {
   const items = itemTable()
   items.putItem(1n, { ...item, created_at: Date.UTC(1941, 4, 1) })
   items.putItem(2n, { ...item, created_at: Date.UTC(2300, 0, 1) })

@@ -30,7 +30,7 @@ export interface TestBundle {
   readonly damage?: Readonly<Record<string, (content: Buffer) => Buffer>>
 }
 
-/** Writes and stores a bundle in the same way as training. Returns the description of the bundle for the record. */
+/** Writes and stores a bundle in the same way as training. Returns the entry of the bundle in the model history. */
 export async function publishBundle(blobs: BlobStore, bundle: TestBundle): Promise<ModelVersion> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bundle-'))
   try {

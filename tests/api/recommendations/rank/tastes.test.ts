@@ -4,7 +4,7 @@ import { preferenceFor, tastesOf } from '../../../../api/recommendations/rank/ta
 import { unknownUser } from '../../../../api/recommendations/users/request-user.ts'
 import type { StatedPreference } from '../../../../schemas/recommendations/types.ts'
 
-test('the weights of several preferences with the same value are added up', () => {
+test('the weights of several preferences for the same trait are added up', () => {
   const items = itemTable()
   items.putItem(1n, {
     ...{

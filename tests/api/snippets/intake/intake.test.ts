@@ -67,7 +67,7 @@ describe('a JSON body', () => {
     expect(await json('\ufeff{"content":"\ufeffa","title":"t"}')).toEqual({ content: '\ufeffa', fields: { title: 't' } })
   })
 
-  it('is parsed like JSON.parse, for all chunk boundaries and escapes', async () => {
+  it('is parsed as JSON.parse would parse it, for all chunk boundaries and escapes', async () => {
     const others = fc.dictionary(
       fc.string({ maxLength: 8 }).filter((name) => !['content', '__proto__'].includes(name) && !name.includes('\0')),
       fc.jsonValue({ maxDepth: 3 }),
@@ -128,7 +128,7 @@ describe('a JSON body', () => {
 
   it.each([
     ['nothing', '', 'the body is empty'],
-    ['no object', '[{"content":"x"}]', 'must be an object'],
+    ['a list instead of an object', '[{"content":"x"}]', 'must be an object'],
     ['no content', '{"title":"x"}', 'is missing, or is not a string'],
     ['content that is not a string', '{"content":5}', 'is missing, or is not a string'],
     ['content that is a list', '{"content":["x"]}', 'is missing, or is not a string'],
@@ -139,7 +139,7 @@ describe('a JSON body', () => {
     ['an unknown escape', '{"content":"a\\x41"}', 'the body is not valid JSON: an unknown escape in content'],
     ['a short escape', '{"content":"\\u12"}', 'the body is not valid JSON: an unknown escape in content'],
     ['a syntax error', '{"content":"abc","title":secret}', 'the body is not valid JSON: a syntax error outside of content'],
-    ['no end', '{"content":"abc', 'the body is not valid JSON: it ends within a string'],
+    ['a string without an end', '{"content":"abc', 'the body is not valid JSON: it ends within a string'],
   ])('is refused if it contains %s', async (_name, body, details) => {
     for (const size of [1, 1_000]) expect(await json(body, size)).toMatchObject({ code: 'invalid_request', details })
   })
@@ -169,7 +169,7 @@ describe('a JSON body', () => {
     expect(await json('{"content":"\\ud83d\\ude00"}', 1)).toMatchObject({ content: '😀' })
   })
 
-  it('is refused if it is deeply nested or has much text outside the content', async () => {
+  it('is refused if it is too deeply nested or has too much text outside the content', async () => {
     expect(await json(`{"content":"x","a":${'['.repeat(1_000)}${']'.repeat(1_000)}}`)).toMatchObject({ code: 'invalid_request' })
     expect(await json(`{"content":"x","a":${'['.repeat(100_000)}`)).toMatchObject({ code: 'content_too_large' })
     expect(await json(`{"content":"x","title":"${'y'.repeat(70_000)}"}`)).toMatchObject({ code: 'content_too_large' })
@@ -258,7 +258,7 @@ describe('bare text', () => {
     expect(await text('a\0b')).toMatchObject({ code: 'invalid_encoding' })
   })
 
-  it('is refused if its charset is not UTF-8, or if its content type is missing or not text/plain', async () => {
+  it('is refused if its charset is not UTF-8, or if its content type is missing or not supported', async () => {
     for (const type of ['text/plain; charset=latin1', 'text/html', 'application/octet-stream', undefined, ''])
       expect(await take(type, 'x'), type).toMatchObject({ code: 'unsupported_media_type' })
     for (const type of ['text/plain; charset=UTF-8', 'Text/Plain;charset="utf-8"'])

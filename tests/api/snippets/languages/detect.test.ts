@@ -19,7 +19,7 @@ const prose = [
 ]
 
 describe('the language of a text', () => {
-  it.each(samples)('is %s if the text looks like it', (language, text) => {
+  it.each(samples)('is %s for a sample in that language', (language, text) => {
     expect(detectLanguage(text)).toBe(language)
   })
 
