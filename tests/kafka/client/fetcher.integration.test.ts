@@ -550,7 +550,7 @@ test("the offsets of a compacted log have gaps, and the fetcher's position moves
   }
 })
 
-test('when the only partition with full buffers is unassigned, the fetcher fetches the other partitions again', async () => {
+test('when the partition whose records fill the buffer is unassigned, the fetcher fetches the other partitions again', async () => {
   const transport = await connected(brokers)
   const [full, quiet] = [await newTopic(transport), await newTopic(transport)]
   const producer = await newProducer(transport)
