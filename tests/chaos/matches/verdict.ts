@@ -28,7 +28,7 @@ export function faultsOf(evidence: Evidence): string[] {
 }
 
 /**
- * Returns whether a swipe may have no effect because its user had deleted their profile. Swipes and deletions are in
+ * Returns whether a swipe may have no effect because its user has deleted their profile. Swipes and deletions are in
  * different topics, so the log does not show which of them the pipeline processed first.
  * @param deletions for each user who deleted their profile, the time from which their swipes certainly take effect
  */
