@@ -46,7 +46,7 @@ export interface ApiHome {
 }
 
 /**
- * Kills an API process with SIGKILL and replaces it with a new process.
+ * Kills an API process with SIGKILL, and replaces it with a new process after `downMs`.
  * @param onStart called before the new process starts
  */
 export async function killApi({ apis, folder, env }: ApiHome, index: number, downMs: number, onStart: () => void): Promise<void> {

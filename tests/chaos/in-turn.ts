@@ -3,7 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 /** A fault of a plan, with its timing relative to the previous fault. */
 export interface PlannedFault<K extends string> {
   readonly kind: K
-  /** Index of the affected API, for faults that affect an API. */
+  /**
+   * Index of the affected API. Some tests also derive the affected worker from this index. Faults of other parts ignore
+   * it.
+   */
   readonly api: number
   /** How long the fault lasts. */
   readonly holdMs: number
@@ -33,7 +36,7 @@ export async function inflictInTurn<F extends PlannedFault<string>>(
     const turn = Promise.all(parts.map((part) => turns.get(part))).then(async () => {
       const startedAt = Date.now()
       await suffer(fault)
-      say(`${fault.kind} of ${fault.holdMs} ms at API ${fault.api} took ${Date.now() - startedAt} ms`)
+      say(`${fault.kind} of ${fault.holdMs} ms, index ${fault.api}, took ${Date.now() - startedAt} ms`)
     })
     for (const part of parts) turns.set(part, turn)
     // Prevents an unhandled rejection. `allEnded` reports the error.
@@ -52,11 +55,11 @@ export async function inflictInTurn<F extends PlannedFault<string>>(
 
 /**
  * Waits for all faults.
- * @throws the error of a fault that failed; AggregateError, whose message contains all errors, if several faults failed
+ * @throws the error of the fault that failed; AggregateError with the messages of all errors if several faults failed
  */
 async function allEnded(inflicted: readonly Promise<void>[]): Promise<void> {
   const outcomes = await Promise.allSettled(inflicted)
-  // A fault that waits for another fault of the same part fails with the error of that fault.
+  // When a fault fails, the faults of the same part that wait for it fail with the same error.
   const errors = [...new Set(outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as Error] : [])))]
   if (errors.length === 1) throw errors[0]
   if (errors.length > 1)

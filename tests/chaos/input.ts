@@ -9,13 +9,16 @@ export interface InputOptions {
   readonly seed: number
   readonly payments: number
   readonly durationMs: number
-  /** If true, every payment gets a receipt, so that no payment waits for one forever and the state stops growing. */
+  /**
+   * If true, every payment gets a receipt, except some of the last batches. Otherwise, payments that wait for a receipt
+   * forever would make the state grow.
+   */
   readonly everyReceipt?: boolean
   /** Called with the ids of a transaction's payments once they are certainly in the log. */
   readonly onCommitted?: (ids: readonly string[]) => void
   /** Interval between batches, ms. Default 40. */
   readonly batchEveryMs?: number
-  /** Maximum length of payments' notes. Lengths are random. By default, payments have no notes. */
+  /** The notes of payments are shorter than this, with random lengths. By default, payments have no notes. */
   readonly longestNoteBytes?: number
   /** Number of accounts. Default 150. */
   readonly accounts?: number

@@ -7,7 +7,7 @@ const MAX_SEED = 2 ** 31
 export default command({
   call: 'npm run test:chaos --',
   description:
-    'Runs random schedules of faults, one after another, and compares every output with one that is computed offline from the input. The exit code is 1 when any output differs. With a service, the parts of that service fail again and again instead.',
+    'Runs random schedules of faults, one after another, and compares every output with one that is computed offline from the input. The exit code is 1 if a run fails. With the option of a service, such as --trends, the parts of that service fail again and again instead.',
   options: {
     seeds: integer('Number of schedules; with a service, of rounds.', { default: 10, min: 1 }),
     from: integer('Seed of the first schedule or round. Each further schedule or round uses the next seed. Default: random.', {
@@ -24,7 +24,7 @@ export default command({
     trends: flag('Kills the parts of the trends service.'),
     links: flag('Kills the parts of the links service.'),
     snippets: flag('Kills the parts of the snippets service.'),
-    limits: flag('Lets the Redis of the rate limits fail under load.'),
+    limits: flag('Makes the Redis of the rate limits fail under load.'),
     matches: flag('Kills, stops and empties the parts of the match feed.'),
     fraud: flag('Kills, stops, slows and empties the parts of fraud scoring while payments arrive.'),
     inventory: flag('Kills, stops and empties the parts that keep stock.'),

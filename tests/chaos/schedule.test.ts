@@ -8,7 +8,7 @@ test('a seed always gives the same schedule, and another seed gives a different 
   expect(drawSchedule(7).faults).not.toEqual(drawSchedule(8).faults)
 })
 
-test('schedules contain every kind of fault, sorted by time, during the input, and only for existing workers', () => {
+test('many schedules together contain every kind of fault; faults are sorted, begin during the input and affect existing workers', () => {
   const all = SEEDS.flatMap((seed) => ([1, 2, 3] as const).flatMap((brokers) => drawSchedule(seed, { brokers }).faults))
   expect(new Set(all.map(({ fault }) => fault.kind))).toEqual(new Set(FAULT_KINDS))
   for (const { atMs, fault } of all) {
@@ -34,7 +34,7 @@ test('a schedule contains one fault of each chosen kind', () => {
   expect(kinds.sort()).toEqual(['broker-kill', 'cut'])
 })
 
-test('partitions move only if there is a second broker', () => {
+test('with two brokers, every schedule moves partitions; with one broker, none does', () => {
   const kinds = (brokers: 1 | 2) => SEEDS.map((seed) => drawSchedule(seed, { brokers }).faults.some(({ fault }) => fault.kind === 'move'))
   expect(new Set(kinds(1))).toEqual(new Set([false]))
   expect(new Set(kinds(2))).toEqual(new Set([true]))

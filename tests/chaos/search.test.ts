@@ -27,7 +27,7 @@ function shuffled(random: Random): SearchFaultKind[] {
 beforeAll(async () => {
   announce()
   const reason = noSmallDisk()
-  if (reason !== undefined && kinds.includes('disk-full')) say(`the disk is never full: ${reason}`)
+  if (reason !== undefined && kinds.includes('disk-full')) say(`the fault disk-full has no effect: ${reason}`)
   system = await searchSystem()
 }, SETUP_TIMEOUT_MS)
 

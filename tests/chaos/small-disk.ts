@@ -35,7 +35,8 @@ export function noSmallDisk(): string | undefined {
 
 /**
  * Mounts a small file system.
- * @param folder the mount point; the process that keeps the namespace open runs in `home`
+ * @param home working folder of the process that keeps the namespace open
+ * @param folder the mount point
  */
 export async function smallDisk(home: string, folder: string): Promise<SmallDisk> {
   const script = `mount -t tmpfs -o size=${SIZE_MB}m chaos "$1" && echo mounted && exec sleep infinity`

@@ -36,7 +36,7 @@ export interface TrialOptions {
    * schedule is `atVolume`.
    */
   readonly inputMs?: number
-  /** If true, every payment gets a receipt. */
+  /** If true, every payment gets a receipt, except some of the last ones. */
   readonly everyReceipt?: boolean
   /** Called with the workers when all of them are ready, for example to measure them. */
   readonly watch?: (workers: readonly WorkerSlot[]) => void
@@ -44,8 +44,8 @@ export interface TrialOptions {
 
 export interface TrialResult {
   /**
-   * Describes deviations from the expected output, unexpected exits of workers, and an error that ended the trial.
-   * Empty if there are none.
+   * Describes deviations from the expected output, a lack of input, unexpected exits and failed stops of workers, and
+   * an error that ended the trial. Empty if there are none.
    */
   readonly faults: readonly string[]
   /** Number of payments in the log, including the last record of each partition; 0 if an error ended the trial. */

@@ -51,7 +51,7 @@ export interface WorkerSlot {
   start(): void
   kill(): Promise<void>
   /**
-   * Sends SIGTERM.
+   * Sends SIGTERM, resumes the process if it is suspended, and waits for its end.
    * @returns the exit code, ENDED_BY_SIGNAL, or undefined if there was no process
    */
   leave(): Promise<number | undefined>

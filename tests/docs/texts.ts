@@ -1,4 +1,4 @@
-/** A line of a comment, of a message or of prose. */
+/** A line of a comment, of a string in code, of prose or of a table. */
 export interface Text {
   /** Counted from 1. */
   readonly line: number

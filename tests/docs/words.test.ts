@@ -63,7 +63,7 @@ function faultsIn(path: string): string[] {
   )
 }
 
-test('comments and prose contain none of the unwanted words and keep to the maximum width', () => {
+test('no text contains unwanted words, and comments and prose keep to the maximum width', () => {
   const tracked = execFileSync('git', ['ls-files', '-z', '*.ts', '*.mjs', '*.md'], { cwd: ROOT, encoding: 'utf8' })
   const paths = tracked.split('\0').filter((path) => path !== '' && !EXEMPT.has(path) && !GENERATED.test(path) && inAreas(path))
   expect(paths.length).toBeGreaterThan(0)

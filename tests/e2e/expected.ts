@@ -18,7 +18,10 @@ const LEAST_SHARE = 0.15
 
 /** A tweet in the log, and a time by which it was certainly in the log. */
 export interface KnownTweet extends SentTweet {
-  /** Epoch ms: when the producer received the acknowledgement, or when a reader first saw the tweet. */
+  /**
+   * Epoch ms: when the producer received the acknowledgement, when a reader first saw the tweet, or the timestamp that
+   * the broker gave the record.
+   */
   readonly acknowledgedAt: number
 }
 

@@ -34,8 +34,8 @@ export interface Ordeal {
   /** Kills the part with -9. As in `npm start`, the supervisor restarts it. Resolves when the part is ready again. */
   kill(victim: Component): Promise<void>
   /**
-   * Waits until every region has a list for one common window that ends after the call. Resolves with the end of that
-   * window.
+   * Waits until every region has a list for one common window that ends after the call. With `wholeMinute`, the window
+   * must end on a whole minute. Resolves with the end of that window.
    */
   nextWindow(options?: { readonly wholeMinute?: boolean }): Promise<number>
   /** Stops sending tweets. Resolves when all sent tweets are acknowledged. */

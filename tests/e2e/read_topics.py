@@ -73,7 +73,7 @@ def read(topic, offsets):
     while unread:
         messages = consumer.consume(BATCH, timeout=BATCH_SECONDS)
         if time.monotonic() > deadline:
-            raise SystemExit(f"{topic}: the end of partitions {unread} was not reached")
+            raise SystemExit(f"{topic}: the end of partitions {unread} was not reached within {DEADLINE_SECONDS} s")
         for message in messages:
             if message.error() is not None:
                 if message.error().code() != KafkaError._PARTITION_EOF:

@@ -34,11 +34,11 @@ export async function get(api: Component, path: string, headers: Record<string, 
 
 /**
  * Reads the region's list.
- * @throws Error if the region has no list
+ * @throws Error if the status of the response is not 200, for example because the region has no list
  */
 export async function listOf(api: Component, woeid: number, query = '', headers: Record<string, string> = {}): Promise<ListBody> {
   const { status, text } = await get(api, `/v1/trends?woeid=${woeid}${query}`, headers)
-  if (status !== 200) throw new Error(`${woeid}: ${status} ${text}`)
+  if (status !== 200) throw new Error(`the list of region ${woeid} was answered with status ${status}: ${text}`)
   return JSON.parse(text)
 }
 

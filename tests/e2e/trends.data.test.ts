@@ -48,7 +48,7 @@ const REAL_EVENTS = ['hurricane sandy', 'boston marathon', 'fertilizer plant', '
 
 const GENERATED_TWEETS = 3_000
 
-/** The public recording if available, or else a smaller generated recording with the same form and the same checks. */
+/** The public recording if it is available; otherwise a smaller generated recording, to which the same checks apply. */
 const recording = replayedRecording()
 
 function replayedRecording(): { file: string; tweets: number; events: readonly string[] } {

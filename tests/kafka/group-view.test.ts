@@ -30,7 +30,7 @@ test('callers share the answer to one request until the answer is too old', asyn
   expect(group.requests.length).toBe(2)
 })
 
-test('once the group has changed, the answer to an earlier request is no longer used', async () => {
+test('once the group has changed, later callers do not get the answer to an earlier request', async () => {
   const group = heldGroup()
   const view = groupView(group, { monotonic: () => 0 })
   const early = view.members(100)

@@ -70,7 +70,8 @@ export function foldCarts(log: StockLog): CartFold {
   function expire(reservationId: string, { endsAt }: ModelCart, { ended_at }: Cart): void {
     if (ended_at === null) return
     expiries.push({ reservationId, isPart: false, endsAt, at: ended_at })
-    if (ended_at < endsAt + EXPIRES_AFTER_MS) faults.push(`${reservationId} expired at ${ended_at}, before its end ${endsAt}`)
+    if (ended_at < endsAt + EXPIRES_AFTER_MS)
+      faults.push(`${reservationId} expired at ${ended_at}, earlier than ${EXPIRES_AFTER_MS} ms after its end ${endsAt}`)
   }
 
   return { faults, statuses, expiries }
@@ -94,7 +95,7 @@ function decide(cart: ModelCart | undefined, command: CartCommand, now: number):
   return ['done', { ...cart, isExtended: true, endsAt: Math.max(cart.endsAt, now + held_ms) }]
 }
 
-/** Returns the time in an answer. The service derives it from the time of the command. */
+/** Returns the time at which the cart in an answer ended or will end; undefined if the answer contains no cart. */
 function timeOf(answer: CartAnswer): number | undefined {
   if (!('cart' in answer)) return undefined
   return answer.cart.ended_at ?? answer.cart.ends_at

@@ -53,7 +53,8 @@ export interface DecidedCommand<C, A> {
   readonly body: C
   readonly partition: number
   /**
-   * Time at which the command takes effect, epoch ms. The broker sets it, and it never goes back within a partition.
+   * Time at which the command takes effect, epoch ms: the latest timestamp of this record and of the earlier records of
+   * its partition. It therefore never goes back within a partition.
    */
   readonly now: number
   readonly answer: A

@@ -10,6 +10,7 @@ import type { MemoryWorld } from './memory-world.ts'
 /**
  * Creates a shop in memory. The topologies of `world` decide about its stock, and the API's own code reserves the items
  * of a cart.
+ * @param heldMs lifetime of reservations and carts
  */
 export function memoryShop(world: MemoryWorld, heldMs: number): Shop {
   const from = (idempotencyKey: string): CommandRequest => ({ caller: undefined, address: '', idempotencyKey, requestId: '' })

@@ -57,7 +57,7 @@ export interface MemoryWorld {
 }
 
 /**
- * @param crashes probability that a topology crashes in a step
+ * @param crashes probability per step that a topology is made to crash during its next commit
  * @param losses probability that a command is lost, and also that the answer to a command is lost
  */
 export function memoryWorld(random: Random, { crashes, losses }: { readonly crashes: number; readonly losses: number }): MemoryWorld {

@@ -43,7 +43,7 @@ async function play(seed: number): Promise<Played> {
     areDone = true
   })
   for (let steps = 0; !areDone; steps++) {
-    if (steps > MOST_STEPS) throw new Error(`seed ${seed}: the callers did not finish`)
+    if (steps > MOST_STEPS) throw new Error(`seed ${seed}: the callers did not finish within ${MOST_STEPS} steps`)
     await world.step(false)
   }
   for (let passed = 0; passed < ALL_ENDED_MS; passed += STEP_MS) await world.step(true)

@@ -106,8 +106,8 @@ function summaryOf({ requests }: Callers, { log }: Evidence): string {
 }
 
 /**
- * Copies the logs of all processes to the folder.
- * @returns the folder
+ * Copies the logs of the servers, and the logs and status reports of the worker and the APIs, to the target folder.
+ * @returns the target
  */
 export function keepInventoryLogs({ folder, worker, apis }: InventorySystem, target: string): Promise<string> {
   return keepLines(folder.path, { worker, ...numbered('api', apis) }, target)

@@ -89,7 +89,8 @@ function foldPartition(log: StockLog): StockFold {
     if (open === undefined) faults.push(`${reservation_id} expired, but is not open`)
     else {
       expiries.push({ reservationId: open.id, isPart: open.isPart, endsAt: open.endsAt, at })
-      if (at < open.endsAt + EXPIRES_AFTER_MS) faults.push(`${reservation_id} expired at ${at}, before its end ${open.endsAt}`)
+      if (at < open.endsAt + EXPIRES_AFTER_MS)
+        faults.push(`${reservation_id} expired at ${at}, earlier than ${EXPIRES_AFTER_MS} ms after its end ${open.endsAt}`)
     }
     takeExpected(model.expire(product_id, reservation_id ?? ''), 'the expiry')
   }

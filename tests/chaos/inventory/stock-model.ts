@@ -6,7 +6,7 @@
 import type { InventoryAnswer } from '../../../schemas/catalog/inventory/flow.ts'
 import type { CartOutcome, InventoryChange, InventoryCommand, StockLine } from '../../../schemas/catalog/types.ts'
 
-/** A movement without the fields that only repeat fields of its cause. */
+/** A movement without its product, its cause and its times, which the model does not compute. */
 export type ModelMovement = Pick<
   InventoryChange,
   'variant_id' | 'warehouse_id' | 'kind' | 'quantity' | 'reservation_id' | 'available' | 'reserved' | 'version'

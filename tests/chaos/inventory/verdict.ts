@@ -2,7 +2,7 @@ import { foldCarts } from './cart-fold.ts'
 import type { StockLog } from './log.ts'
 import { foldStock, type StockFold } from './stock-fold.ts'
 
-/** A period in which a part was down. Times are epoch ms. */
+/** A period in which a part may have been down. Times are epoch ms. */
 export interface Outage {
   readonly from: number
   readonly to: number

@@ -17,8 +17,8 @@ const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
 const RETURN_LAG_MS = 2_000
 
 /**
- * Checks that the log contains the accepted swipes, rewinds and commands, that no swipe is in it too often, and that no
- * response is wrong.
+ * Checks that the log contains the accepted swipes, rewinds and commands, that no swipe is in it too often, that no
+ * response is wrong, and that at least one request of each frequent kind succeeded.
  */
 export function accepted(evidence: Evidence): string[] {
   const { asked } = evidence

@@ -49,6 +49,7 @@ export interface TableRows {
 export interface Delivered {
   /** Idempotency-Key of the request to the webhook. */
   readonly key: string
+  /** Whether the signature is correct and the signed id equals the key. */
   readonly isGenuine: boolean
 }
 

@@ -58,7 +58,7 @@ test.each(SEEDS)('seed %i: the pipeline and the offline computation agree on the
   for (const user of USERS) expect(score(user)).toBeCloseTo(scores.get(user)!.at(-1)!, SCORE_DIGITS)
 })
 
-test.each(SEEDS)('seed %i: swipes, commands and deletions of a pair lead to a state that the offline computation allows', (seed) => {
+test.each(SEEDS)('seed %i: swipes, commands and deletions of a pair lead to matches that the offline computation allows', (seed) => {
   const random = seededRandom(seed)
   const { ask, driver } = decisionDriver(matchPairs, pairFlow)
   const swipes: PairSwipe[] = []

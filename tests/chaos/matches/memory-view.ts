@@ -83,7 +83,7 @@ export function memoryView(partitions: number): MemoryView {
             set(operation.key).delete(operation.member)
             break
           default:
-            // The remaining operations store command results, which this test does not use.
+            // The remaining operations let keys expire and publish command results. This test needs neither.
             break
         }
       }

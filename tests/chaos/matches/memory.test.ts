@@ -48,7 +48,7 @@ const LEAVERS = 4
 const ACTIONS = 400
 const WORKERS = 2
 const SETTLED_WITHIN_MS = 60_000
-/** How long to wait for all scores before the test makes the pipeline output them again. */
+/** How long to wait for a verdict without faults before the test makes the pipeline output all scores again. */
 const LOOK_MS = 1_500
 const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE', 'REWIND']
 const COMMAND_LIFE_MS = 60_000
@@ -260,7 +260,10 @@ function newestOfEach(events: readonly MatchEvent[]): MatchEvent[] {
   return [...new Map(events.map((event) => [event.match_id, event])).values()]
 }
 
-/** Returns the notes that the API stores for both users of each decided command. Some notes are out of order. */
+/**
+ * Returns the notes about blocks, lifted blocks and ended matches that the API stores for both users. Some notes are
+ * out of order.
+ */
 function notesOf(logs: Logs, random: () => number) {
   const notes = decidedCommands(logs).flatMap(({ command: { action, actor_id, other_id }, decidedAt: at, outcome }) => {
     if (outcome !== 'done' || action === 'notify') return []

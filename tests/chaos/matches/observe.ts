@@ -57,7 +57,7 @@ export async function observer({ env, rowsOf, partitionsOf, redis }: MatchesSyst
         matchSwipes: byKey(matchSwipes),
         pairSwipes: byKey(pairSwipes),
         pairCommands: byKey(matchPairCommands),
-        // Tombstones are left out, because they only remove the separate view of a pair.
+        // Leaves out tombstones. Each change of a pair causes one, because pairs have no view.
         pairDecisions: all(matchPairDecisions).filter(({ value }) => value !== null),
         matchEvents: all(matchEvents).filter(({ value }) => mine.has(value.user_a)),
         matchNotifications: byKey(matchNotifications),

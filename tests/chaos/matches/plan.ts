@@ -23,7 +23,7 @@ export type EpisodeKind =
    * swipe again.
    */
   | 'blocked'
-  /** Both users block each other, and one of them lifts the block. */
+  /** Both users block each other, and one of them lifts their own block. */
   | 'feud'
   /** A user sends a block and its removal at the same time. Only the log shows which came first. */
   | 'undecided'
@@ -49,10 +49,10 @@ export interface Episode {
   readonly isLong: boolean
 }
 
-/** What happens between two users before one of them deletes the profile. */
+/** What happens between two users before one of them deletes their profile. */
 export type Deed = 'likes' | 'liked' | 'mutual' | 'blocks' | 'blocked'
 
-/** A user who deletes the profile during the round. This user has no episode. */
+/** A user who deletes their profile during the round. This user has no episode. */
 export interface Departure {
   /** Time after the start of the round, ms. */
   readonly atMs: number
@@ -110,7 +110,7 @@ export interface PlanOptions {
   readonly users: number
   /** Number of additional users who delete their profiles. */
   readonly leavers: number
-  /** One fault of each kind, in an order that depends on the seed. */
+  /** The kinds of faults. Each occurs once, in an order that depends on the seed. */
   readonly faults: readonly MatchFaultKind[]
 }
 

@@ -159,7 +159,7 @@ function summaryOf(evidence: Evidence): string {
 }
 
 /**
- * Copies the logs of the servers, the workers and the APIs to the target folder.
+ * Copies the logs of the servers, and the logs and status reports of the workers and the APIs, to the target folder.
  * @returns the target
  */
 export function keepMatchesLogs({ folder, workers, apis }: MatchesSystem, target: string): Promise<string> {

@@ -11,8 +11,8 @@ const MAY_FOLLOW_MS = 20_000
 export interface Shown {
   readonly faults: readonly string[]
   /**
-   * How often a swiped user was shown again because the note of the swipe was missing from Redis. The documentation
-   * allows this.
+   * How often a swiped user was shown again while the note of the swipe may have been missing from Redis. The
+   * documentation allows this.
    */
   readonly excused: number
 }

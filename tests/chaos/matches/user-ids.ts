@@ -8,7 +8,7 @@ import { itemHasher } from '../../../state/stores/seen-set/reader.ts'
 /**
  * Returns random user ids with different fingerprints in the seen-set. If two ids had the same fingerprint, a swipe at
  * one user would also hide the other, and the verdict would report this false positive as a fault. With 14 random
- * users, this would happen in about one of 700 runs.
+ * users, this would happen in about one in 700 runs.
  */
 export function userIds(count: number): string[] {
   const [layer] = seenSetLayout(SEEN_SHAPE).layers

@@ -10,7 +10,7 @@ import { isAccepted } from './requests.ts'
 import { shown } from './shown.ts'
 import { foldScores, foldSwipes, isLike, type SwipeFold, swipeKey } from './swipe-fold.ts'
 
-/** Tolerance for scores. The pipeline and the fold compute with the same numbers, but in a different order. */
+/** Tolerance for scores, so that a difference in rounding is not a fault. */
 const SCORE_TOLERANCE = 1e-6
 
 /** Returns all differences between the outputs of a round and what its logs and responses require. */
@@ -28,8 +28,9 @@ export function faultsOf(evidence: Evidence): string[] {
 }
 
 /**
- * Returns whether a deletion may have made an earlier swipe void. Swipes and deletions are in different topics, so the
- * log does not show which of them the pipeline processed first.
+ * Returns whether a swipe may have no effect because its user has deleted their profile. Swipes and deletions are in
+ * different topics, so the log does not show which of them the pipeline processed first.
+ * @param deletions for each user who deleted their profile, the time from which their swipes certainly take effect
  */
 function mayBeVoid(
   { swiper_id, ts }: { readonly swiper_id: string; readonly ts: number },
@@ -185,8 +186,8 @@ function scores(evidence: Evidence, fold: SwipeFold): string[] {
   const text = ({ direction, ts }: { direction: string; ts: number }) => `${direction} ${ts}`
   const scoredOf = Map.groupBy(logs.scored, ({ key }) => key)
   const unsure = logs.swipeEvents.map(({ value }) => value).filter((swipe) => mayBeVoid(swipe, certainFrom(evidence)))
-  // A swipe in the same direction as an earlier one does not score. If the earlier swipe is uncertain, so is the later
-  // one.
+  // A swipe scores only if its direction differs from that of the last scoring swipe of the same user at the same
+  // target. If that earlier swipe is uncertain, so is the later one.
   const unsurePairs = new Set(unsure.map(({ swiper_id, target_id }) => swipeKey(swiper_id, target_id)))
   const follows = ({ swiper_id, target_id }: SwipeEvent) => unsurePairs.has(swipeKey(swiper_id, target_id))
   const scoringOf = Map.groupBy(

@@ -21,7 +21,7 @@ export const RECOMMENDATION_FAULTS = [
   'clickhouse-stopped',
   /** Kafka is stopped. While it is down, an API is killed and started. */
   'outage',
-  /** Kafka is stopped. While it is down, Redis is emptied. The sinks cannot fill it again until Kafka is back. */
+  /** Kafka is stopped. While it is down, Redis is emptied. The sinks cannot refill Redis until Kafka is back. */
   'outage-emptied',
 ] as const
 
@@ -82,7 +82,7 @@ export interface Plan {
   readonly items: number
   readonly calls: readonly PlannedCall[]
   readonly products: readonly PlannedProduct[]
-  /** Time at which each category is written, in ms after the start of the round; 0 means before everything else. */
+  /** Time at which each category is written, in ms after the start of the round; 0 means before all products. */
   readonly categories: readonly number[]
   readonly faults: readonly RecommendationFault[]
 }
@@ -97,8 +97,8 @@ export interface PlanOptions {
 
 export const GENRES = ['Comedy', 'Drama', 'Crime', 'Western', 'Musical', 'War', 'Horror', 'Sport'] as const
 /**
- * Number of items in a round. It is below 100, the number of neighbours kept per item, so that no neighbour is ever
- * dropped.
+ * Number of items in a round with which users interact. It is below 100, the number of neighbours kept per item, so
+ * that no neighbour is ever dropped.
  */
 export const ITEMS = 70
 export const PRODUCTS = 20

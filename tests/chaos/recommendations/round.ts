@@ -144,7 +144,7 @@ function summaryOf({ calls, logs }: Evidence): string {
 }
 
 /**
- * Copies the logs of the servers, the workers and the APIs to the target folder.
+ * Copies the logs of the servers, and the logs and status reports of the workers and the APIs, to the target folder.
  * @returns the target
  */
 export function keepRecommendationsLogs({ folder, workers, apis }: RecommendationsSystem, target: string): Promise<string> {

@@ -8,8 +8,8 @@ const MONTH = 30 * DAY
 const WEEK = 7 * DAY
 const HOURS = 6 * 3_600_000
 /**
- * Share of an item's events that its published statistics may lack. The next constant is the share of its neighbours'
- * weight that its published neighbours may lack.
+ * Share of an item's interactions and impressions that its published statistics may lack. The next constant is the
+ * share of its neighbours' weight that its published neighbours may lack.
  */
 const STATS_BEHIND = 0.02
 const NEIGHBOURS_BEHIND = 0.05
@@ -59,7 +59,7 @@ function withoutChoice(event: unknown): unknown {
  */
 function choices(item: string, expected: readonly unknown[], is: readonly unknown[]): string[] {
   const wrong = is.findIndex((event, at) => (event as Choice).is_chosen === true && !(expected[at] as Choice | undefined)?.mayBeChosen)
-  return wrong < 0 ? [] : [`event ${wrong} of item ${item} counts as a choice, but no list of its user offered the item`]
+  return wrong < 0 ? [] : [`event ${wrong} of item ${item} counts as a choice, but its user cannot have chosen the item from a list`]
 }
 
 function firstDifference(what: string, expected: readonly unknown[], is: readonly unknown[]): string[] {
@@ -91,7 +91,7 @@ function stats(item: string, records: readonly Logged<ItemActivity>[], { logs }:
     if (!isSame(statsOf(counted.slice(0, length), published.at), published)) continue
     const missing = amount(counted.slice(length))
     const isDue = missing > STATS_BEHIND * amount(counted)
-    return isDue ? [`the statistics of item ${item} lack ${missing} of ${amount(counted)} events`] : []
+    return isDue ? [`the statistics of item ${item} lack ${missing} of ${amount(counted)} interactions and impressions`] : []
   }
   return [`the statistics of item ${item} are ${JSON.stringify(published)} instead of ${JSON.stringify(statsOf(counted, published.at))}`]
 }

@@ -6,8 +6,8 @@ const MOST = 500
 const TOLERANCE = 1e-9
 
 /**
- * Checks that the trending items and the event counts of each group follow from the events of all rounds. Returns
- * nothing if `judgesTrending` is false.
+ * Checks that the trending items and the event counts of each group follow from the events of all rounds. Does nothing
+ * if `judgesTrending` is false.
  */
 export function trending({ logs, judgesTrending }: Evidence): string[] {
   if (!judgesTrending) return []

@@ -88,7 +88,7 @@ export async function searchSystem() {
   }
 }
 
-/** Returns true if the value contains, at any depth, the report of a process that currently owns the job. */
+/** Returns whether the report of a worker says, at any depth, that the worker currently owns a job. */
 function ownsJob(report: unknown): boolean {
   if (typeof report !== 'object' || report === null) return false
   if ((report as { owner?: boolean }).owner === true) return true

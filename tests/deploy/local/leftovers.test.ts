@@ -6,7 +6,7 @@ import { localConfig } from '../../../deploy/local/config.ts'
 import { stopLeftovers } from '../../../deploy/local/leftovers.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 
-test('servers that a killed start left running are stopped unless the new start uses them', async () => {
+test('processes that a killed start left running are stopped, except for servers that the new start uses', async () => {
   const { path } = guardedFolder()
   const runDir = join(path, 'run')
   for (const name of ['kafka', 'redis', 'search', 'worker-0']) {

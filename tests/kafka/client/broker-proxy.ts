@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, connect as dial, type Server, type Socket } from 'node:net'
 
-/** API keys of the requests that tests interfere with. */
+/** API keys of the requests that tests count or interfere with, and of those whose responses the proxy readdresses. */
 const API = {
   produce: 0,
   fetch: 1,
@@ -44,7 +44,7 @@ export interface BrokerProxy {
   /** Returns all requests of one kind so far, oldest first. Their 4-byte lengths are removed. */
   requests(api: ApiName): Buffer[]
   interfere(interference: Interference): void
-  /** Ends all interferences. */
+  /** Cancels everything that was planned with `interfere`. */
   heal(): void
   /** Closes all connections. New connections are still accepted. */
   cutAll(): void

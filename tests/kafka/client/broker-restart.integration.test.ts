@@ -15,7 +15,7 @@ import {
 } from './harness.ts'
 
 const ROUNDS = 40
-/** The test kills the broker after this round. */
+/** In this round, the test kills the broker just before the commit. */
 const KILL_AFTER = 10
 const RESTART_TEST_MS = 120_000
 

@@ -118,8 +118,8 @@ test('a new partition does not wait for the pending request for silent partition
 
   fetcher.assign({ topic, partition: 2 }, 0, 'fail')
   expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the new partition')))).toEqual(['of the new one'])
-  // One silent partition is part of a request whose response was lost. The other silent partition must still be
-  // fetched.
+  // For the new partition, the fetcher has abandoned one of the two unanswered requests. It must fetch the silent
+  // partition of that request again. The other silent partition still waits for its lost response.
   append(producer, topic, 0, 'of a silent one')
   append(producer, topic, 1, 'of a silent one')
   await commit(producer)
@@ -550,7 +550,7 @@ test("the offsets of a compacted log have gaps, and the fetcher's position moves
   }
 })
 
-test('when the only partition with full buffers is unassigned, the fetcher fetches the other partitions again', async () => {
+test('when the partition whose records fill the buffer is unassigned, the fetcher fetches the other partitions again', async () => {
   const transport = await connected(brokers)
   const [full, quiet] = [await newTopic(transport), await newTopic(transport)]
   const producer = await newProducer(transport)

@@ -49,6 +49,7 @@ function scripted(
     refresh = async () => {},
     topicName = (id) => id.replace('id-of-', ''),
   }: {
+    /** Whether the owner takes each event as soon as the member announces it. */
     takeAtOnce?: boolean
     stallGuard?: StallGuard
     refresh?: () => Promise<void>

@@ -6,7 +6,7 @@ import { type Context, kafkaOptions } from '../../../kafka/client/options.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import { silent } from './harness.ts'
 
-/** More than half of the repetitions with the same member epoch that the client allows, which are 20. */
+/** More than half of the 20 repetitions that the client allows with the same member epoch. */
 const REFUSALS = 15
 
 /**

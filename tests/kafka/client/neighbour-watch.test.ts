@@ -80,7 +80,7 @@ test('members whose processes ended together are removed one after another, and 
   expect(ids()).toBe('ad')
 })
 
-test('a process that has been restarted with another address is not removed', async () => {
+test('a member whose process has been restarted with another address is not removed', async () => {
   const { watch, ended, ids, replace } = group('ab', 'a')
   await watch.look()
   ended.add('http://b')

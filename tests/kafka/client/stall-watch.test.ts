@@ -128,7 +128,7 @@ test('the next check repeats unanswered heartbeats', async () => {
   expect(beats.count).toBe(1)
 })
 
-test('a member that the group refuses gets no more heartbeats in this stall', async () => {
+test('the thread sends no more heartbeats in this stall for a member that the group refuses', async () => {
   const { pass, epochs, beats } = watched([{ type: 'lost' }])
   await pass(20_000)
   expect([epochs.length, beats.count]).toEqual([1, 0])

@@ -26,7 +26,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** A value that fills a batch, so that `flushFull` sends all earlier records. */
+/** A value that fills a batch, so that `flushFull` sends it and all earlier records. */
 const FILLER = 'f'.repeat(950_000)
 const SHORT_REQUEST_TIMEOUT_MS = 1_000
 

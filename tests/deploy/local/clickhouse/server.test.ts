@@ -48,7 +48,7 @@ test('truncated or invalid gzip data is refused with 400, and no part of the sta
   expect(ran).toEqual([])
 })
 
-test('if the connection breaks during a gzip upload, the upload ends, and no part of the statement runs', async () => {
+test('if the connection breaks during a gzip upload, the server ends the request, and no part of the statement runs', async () => {
   const { ran, port, responses } = await served()
   const headers = { ...key, 'content-encoding': 'gzip', 'content-length': '1000000' }
   const sent = request({ port, host: '127.0.0.1', method: 'POST', path: '/', headers })

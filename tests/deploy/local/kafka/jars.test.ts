@@ -61,7 +61,7 @@ test("a failed download is reported with Maven's reason, and leaves nothing that
 test.each([
   ['a jar with other content', 'printf forged > "$OUT/broker.jar"', /broker.jar does not have the hash/],
   ['a jar that is not pinned', 'printf content > "$OUT/broker.jar"; printf x > "$OUT/other.jar"', /other.jar does not have the hash/],
-  ['no jar', 'true', /broker.jar is missing/],
+  ['a download without the jar', 'true', /broker.jar is missing/],
 ])('%s is refused, and no file is kept', async (_what, script, message) => {
   maven(script)
   await expect(ensureKafkaJars(tools, pins)).rejects.toThrow(message)

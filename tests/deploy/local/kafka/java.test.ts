@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { brokerCommand } from '../../../../deploy/local/kafka/java.ts'
 
-test("a broker's temporary files are in its data folder, so that they are found even if the broker is killed", () => {
+test("a broker's temporary files are in its data folder, so that a killed broker leaves none in /tmp", () => {
   const { args } = brokerCommand({ jars: '/jars', properties: '/data/server.properties', logFile: '/log', heapMb: 64 })
   expect(args).toContain('-Djava.io.tmpdir=/data')
 })

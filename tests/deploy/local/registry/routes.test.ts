@@ -177,7 +177,7 @@ test.each([
   ['BACKWARD', [WITH_A], NOTHING, true],
   ['BACKWARD', [WITH_A], WITH_AB, false],
   ['BACKWARD', [WITH_A], WITH_AB_OPTIONAL, true],
-  // Checks compatibility with the last version only: version 1 has no field `b`, so it would be incompatible.
+  // BACKWARD compares only with the last version. The new schema cannot read version 1, which has no field `b`.
   ['BACKWARD', [WITH_A, WITH_AB_OPTIONAL], WITH_AB, true],
   ['BACKWARD_TRANSITIVE', [WITH_A, WITH_AB_OPTIONAL], WITH_AB, false],
   ['BACKWARD_TRANSITIVE', [WITH_A, WITH_AB_OPTIONAL], WITH_B_OPTIONAL, true],
