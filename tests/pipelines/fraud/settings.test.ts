@@ -256,7 +256,7 @@ describe('snoozes', () => {
     ])
   })
 
-  test('of the same entity replace each other, and can be ended', () => {
+  test('of the same rule and entity replace each other, and can be ended', () => {
     const { snooze, endSnooze, published, driver } = settingsDriver()
     const { snooze: first } = snooze(1) as { snooze: { snooze_id: string } }
     const second = snooze(5) as { snooze: { snooze_id: string } }

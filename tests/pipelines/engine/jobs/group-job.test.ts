@@ -88,7 +88,7 @@ test('another process continues after the last completed request', async () => {
   await eventually(reported).toEqual(['a one', 'b two'])
 })
 
-test('a turn that fails is repeated, and the next turn repeats a request that was not completed', async () => {
+test('after a turn has failed, another turn begins and gets the request that was not completed again', async () => {
   const { start, order, reported } = world()
   let attempts = 0
   order('one')
