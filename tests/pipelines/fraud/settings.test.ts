@@ -90,7 +90,7 @@ describe('rules', () => {
     expect([audit().length, revision()]).toEqual([1, 1])
   })
 
-  test('a rule can be moved to shadow, and can be removed from the set', () => {
+  test('a rule can be switched to shadow mode, and can be removed from the set', () => {
     const { rule, rules } = settingsDriver()
     expect(rule('shadow_rule', 'seed-tor')).toMatchObject({ rule: { mode: 'shadow' }, ruleset_version: 1 })
     expect(rule('shadow_rule', 'seed-tor')).toMatchObject({ rule: { mode: 'shadow' }, ruleset_version: 1 })
@@ -313,7 +313,7 @@ describe('models', () => {
     ])
   })
 
-  test('a challenger is promoted after seven days, or by force', () => {
+  test('a challenger can be promoted after seven days, or earlier by force', () => {
     const { models, driver, audit, published } = settingsDriver()
     expect(models('promote_challenger')).toEqual({ outcome: 'no_challenger' })
     expect(models('end_challenger')).toEqual({ outcome: 'no_challenger' })

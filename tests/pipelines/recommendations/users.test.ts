@@ -128,7 +128,7 @@ test('an item that a user is not interested in is hidden until the user takes th
   expect(hasWatched(2)).toBe(false)
 })
 
-test('a session ends after half an hour, and a visit is forgotten after seven days', () => {
+test('a session ends after half an hour without events, and a visit is forgotten after seven days', () => {
   send(1)
   driver.advanceWallClock(HOUR / 2)
   send(2)

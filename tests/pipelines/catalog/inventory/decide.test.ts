@@ -16,7 +16,7 @@ const HELD_MS = 1_000
 
 /**
  * One step of a random history. `named` selects one of the reservations that exist at the time of the step, unless it
- * is `NO_NAME`. `chosen` selects one of those that belong to carts. Both numbers wrap around at the number of candidates.
+ * is `NO_NAME`. `chosen` selects one of those that belong to carts. Both wrap around at the number of candidates.
  */
 type Step =
   | {

@@ -313,7 +313,7 @@ test('a turn finds all requests of a backlog without waiting for new ones', asyn
   const texts: string[] = []
   start('a', async (turn) => {
     while (!turn.signal.aborted) {
-      // The poll timeout is longer than the time limit of this test.
+      // The poll timeout is longer than the deadline of the assertion below.
       const request = await turn.nextRequest(60_000)
       if (request === undefined) continue
       texts.push(request.value.text)
