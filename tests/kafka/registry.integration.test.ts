@@ -4,7 +4,7 @@ import { testStack, uniqueName } from '../stack/index.ts'
 
 const UNUSED_ID = 2_000_000_000
 
-test('with the real registry, a schema reads back as registered, and a refusal is reported', async () => {
+test('with the real registry, a schema reads back as registered, and refused and missing schemas have their own errors', async () => {
   const client = registryClient({ url: await testStack().registry() })
   const subject = uniqueName('client-value')
   const record = (...fields: object[]) => JSON.stringify({ type: 'record', name: 'R', fields })

@@ -119,13 +119,13 @@ test.each([
   ['no schema', answer(200, {})],
   ['a schema that is not JSON', answer(200, { schema: '<html>' })],
   ['null', answer(200, null)],
-])('the client repeats a request after an answer that does not come from the registry (%s)', async (_what, wrong) => {
+])('the client repeats a request after an invalid answer (%s)', async (_what, wrong) => {
   const { seen, deps } = scripted(wrong, wrong, answer(200, { schema: '"long"' }))
   expect(await registryClient({ url: 'http://registry' }, deps).schemaById(3)).toBe('"long"')
   expect(seen).toHaveLength(3)
 })
 
-test('a schema of type AVRO or without a type is Avro', async () => {
+test('a schema of type AVRO or without a type is accepted as Avro', async () => {
   for (const schemaType of ['AVRO', null, undefined]) {
     const { deps } = scripted(answer(200, { schema: '"long"', schemaType }))
     expect(await registryClient({ url: 'http://registry' }, deps).schemaById(3)).toBe('"long"')

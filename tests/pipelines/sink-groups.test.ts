@@ -16,7 +16,7 @@ function sink(name: string, store: SinkDeclaration['store'], ...topics: string[]
   }
 }
 
-test('sinks of one role and store share a group, even across services', () => {
+test('sinks of one role share a group if they have the same kind of target, even across services', () => {
   const services: SinkOwner[] = [
     { name: 'one', role: 'bulk', sinks: [sink('view', 'redis', 'a'), sink('table', 'clickhouse', 'a')] },
     { name: 'two', role: 'bulk', sinks: [sink('other-view', 'redis', 'b'), sink('same-topic', 'redis', 'b')] },
@@ -31,7 +31,7 @@ test('sinks of one role and store share a group, even across services', () => {
   })
 })
 
-test('if two services copy a topic into the same store, the sink of the later service gets a separate group', () => {
+test('if two services copy a topic into the same kind of target, the sink of the later service gets a separate group', () => {
   const services: SinkOwner[] = [
     { name: 'one', role: 'bulk', sinks: [sink('view', 'redis', 'a')] },
     { name: 'two', role: 'bulk', sinks: [sink('second', 'redis', 'b', 'a'), sink('table', 'clickhouse', 'a')] },

@@ -33,7 +33,7 @@ const record = fc.record({
   headers: fc.array(fc.record({ key: fc.string(), value: bytes }), { maxLength: 3 }),
 })
 
-test('any bytes, nulls, headers and timestamps in any order read back as written, with every codec', () => {
+test('arbitrary keys, values and headers, and timestamps in any order, are read back as written with every codec', () => {
   fc.assert(
     fc.property(
       fc.array(record, { minLength: 1, maxLength: 60 }),
@@ -100,7 +100,7 @@ test('a batch that compaction has emptied advances the position', () => {
 })
 
 test.each(['commit', 'abort'] as const)(
-  'a %s marker that compaction has emptied does not stop a reader of a later aborted transaction',
+  'a %s marker that compaction has emptied in the middle of an aborted transaction does not stop the reader',
   (type) => {
     const transactional = true
     const response = Buffer.concat([

@@ -32,7 +32,7 @@ test('64-bit varints are read back as written, and have the computed size', () =
   )
 })
 
-test('64-bit integers agree with BigInt', () => {
+test('64-bit integers are written as Buffer reads them, and are read back as written', () => {
   fc.assert(
     fc.property(fc.integer({ min: -MAX_SAFE, max: MAX_SAFE }), (value) => {
       const buffer = Buffer.alloc(8)

@@ -210,7 +210,7 @@ test('of the prices that one replacement sets, only those outside the allowed ra
   ])
 })
 
-test('when an inactive variant returns, its new price must be in the range of its own earlier prices', () => {
+test('when an inactive variant returns, its new price must be in the range that its own earlier prices allow', () => {
   const { ask, create } = opened()
   create([offer('a'), offer('b')])
   ask(replacement([offer('b')]))

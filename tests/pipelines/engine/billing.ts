@@ -22,5 +22,5 @@ export function billing(maxIdleMs?: number, name = 'billing') {
   return { flow, orders, prices, bills }
 }
 
-/** A note for orders. The note is so long that a few orders fill the record queue of a task. */
+/** A note for orders. The note is so long that about forty orders fill the record queue of a task. */
 export const LONG_NOTE = 'x'.repeat(100_000)

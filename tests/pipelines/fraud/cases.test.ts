@@ -154,7 +154,7 @@ test('each verdict is later than the previous one, even if the clock goes back, 
   expect(view()).toMatchObject({ verdict_at: NOON + 2, resolved_at: NOON + 2 })
 })
 
-test('the feedback of a correction has the time of the first verdict, even if the verdict was repeated', () => {
+test('the feedback about a correction names the time at which the corrected verdict was first given, even if that verdict was repeated', () => {
   const { driver, open, change, view, feedback } = casesDriver()
   open()
   change({ verdict: 'CONFIRMED_FRAUD' })

@@ -90,7 +90,7 @@ describe('rules', () => {
     expect([audit().length, revision()]).toEqual([1, 1])
   })
 
-  test('a rule can be moved to shadow, and can be removed from the set', () => {
+  test('a rule can be switched to shadow mode, and can be removed from the set', () => {
     const { rule, rules } = settingsDriver()
     expect(rule('shadow_rule', 'seed-tor')).toMatchObject({ rule: { mode: 'shadow' }, ruleset_version: 1 })
     expect(rule('shadow_rule', 'seed-tor')).toMatchObject({ rule: { mode: 'shadow' }, ruleset_version: 1 })
@@ -256,7 +256,7 @@ describe('snoozes', () => {
     ])
   })
 
-  test('of the same entity replace each other, and can be ended', () => {
+  test('of the same rule and entity replace each other, and can be ended', () => {
     const { snooze, endSnooze, published, driver } = settingsDriver()
     const { snooze: first } = snooze(1) as { snooze: { snooze_id: string } }
     const second = snooze(5) as { snooze: { snooze_id: string } }
@@ -313,7 +313,7 @@ describe('models', () => {
     ])
   })
 
-  test('a challenger is promoted after seven days, or by force', () => {
+  test('a challenger can be promoted after seven days, or earlier by force', () => {
     const { models, driver, audit, published } = settingsDriver()
     expect(models('promote_challenger')).toEqual({ outcome: 'no_challenger' })
     expect(models('end_challenger')).toEqual({ outcome: 'no_challenger' })

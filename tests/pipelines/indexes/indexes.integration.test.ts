@@ -234,6 +234,7 @@ test('when the form of the documents changes, a new index is built, and searches
 /**
  * Creates a client whose first matching call and all later calls fail, as if the process had been killed during that
  * call.
+ * @param dies returns true for matching calls
  * @param isApplied whether the server carries out the matching call
  */
 function dyingClient(client: SearchClient, dies: (call: SearchCall) => boolean, isApplied: boolean) {

@@ -3,7 +3,7 @@ import { refillTarget } from '../../../pipelines/matches/refill-target.ts'
 import { manualRuntime } from '../../../runtime/manual.ts'
 import { ANN, BOB, CAT } from './swipes.ts'
 
-test('each user in a batch is refilled once, old requests are skipped, and a failure does not affect other users', async () => {
+test('the stack of each user in a batch is built once, old requests are skipped, and a failure does not affect other users', async () => {
   const runtime = manualRuntime({ startAt: 100_000 })
   const refilled: [number, string][] = []
   const target = refillTarget({

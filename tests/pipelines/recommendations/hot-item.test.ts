@@ -9,7 +9,7 @@ const HOUR = 3_600_000
 /** Number of events. It exceeds the maximum number of arguments of a function call. */
 const MANY = 200_000
 
-test('an item that many users saw between two commits is counted', () => {
+test('an item is counted correctly even if very many users saw it between two commits', () => {
   const shown = Array.from({ length: MANY }, (_, index) => START + index)
   const counts = withActivity(NO_SIGNALS, { events: [], near: [], entered: [], shown })
   expect(counts.at).toBe(START + MANY - 1)

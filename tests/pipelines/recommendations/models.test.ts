@@ -327,7 +327,7 @@ test.each([
   expect(begun[2].order).toMatchObject({ trainedAt: START + 4 * HOUR, isUrgent: false })
 })
 
-test('a run that exceeds its time limit is immediately followed by an urgent run, and all runs of the next day are urgent', async () => {
+test('a run that exceeds its time limit is immediately followed by an urgent run, and all runs in the next 24 hours are urgent', async () => {
   const { start, clock, begun, run, ask } = await world({ trainEveryMs: 4 * HOUR })
   const runner = start('a')
   ask('one', 'TRAIN')

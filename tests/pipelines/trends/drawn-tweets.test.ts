@@ -73,7 +73,7 @@ test('periods that no window reaches are dropped, and late tweets for them are n
   expect(addDrawn(drawn, { tweet_id: 1n, created_at: (START + 300) * MINUTE_MS }).length).toBe(drawn.length + 9)
 })
 
-test('hashes are spread evenly, even for consecutive ids', () => {
+test('hashes are spread evenly, even for equally spaced ids', () => {
   const ids = 20_000
   const counts = new Array<number>(20).fill(0)
   for (let i = 0; i < ids; i++) counts[Math.floor(drawHash(2n ** 60n + BigInt(i) * 4096n) / (2 ** 53 / counts.length))]++

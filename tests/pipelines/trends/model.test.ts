@@ -28,8 +28,8 @@ const tweetFields = fc.record({
   bot_score: fc.constantFrom(0, 0.5, 0.75),
   lang: fc.constantFrom('en', 'pt', 'fil', 'und'),
   /**
-   * Delay of a tweet. Most tweets are sent immediately, some are late or too late, and some are dated ahead or too far
-   * ahead.
+   * Delay of a tweet, in ms. Most tweets are sent within 20 seconds, some are late or too late, and some are dated
+   * ahead or too far ahead.
    */
   delay: fc.oneof({ weight: 5, arbitrary: fc.nat(20_000) }, fc.integer({ min: -7 * MINUTE, max: 75 * MINUTE })),
 })

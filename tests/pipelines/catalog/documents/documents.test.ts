@@ -161,7 +161,7 @@ test('a product that becomes public again still has its stars, stock and sales',
   expect(salesAt(document.sales_log, NOON)).toBeCloseTo(3)
 })
 
-test('stock is summed over all warehouses of active variants, and a document is written only when the stock status changes', () => {
+test('stock is summed over all warehouses and all active variants, and a document is written only when the stock status changes', () => {
   const { driver, send, written } = documentsDriver()
   const second = 5 * 256 + 2
   send({ topic: 'created', product: product(5, { variants: [variant(5, 1), variant(5, 2, { status: 'INACTIVE' })] }) })
@@ -192,7 +192,7 @@ test('stock and stars that arrive before their product are shown as soon as the 
   expect(written()).toMatchObject([{ in_stock: 'low_stock', rating_sum: 5, rating_count: 1 }])
 })
 
-test('a newer review of a user replaces the earlier one', () => {
+test('a newer review by a user replaces the earlier one', () => {
   const { driver, send, written } = documentsDriver()
   send({ topic: 'created', product: product(5) })
   send(review(5, 1, 2))
@@ -225,7 +225,7 @@ test('twenty reviews with a mean of 4.5 make a product top rated', () => {
   expect(written()).toMatchObject([{ badges: [] }])
 })
 
-test('changes of sales alone are written at most once a minute, and the last change is always written', () => {
+test('changes in sales alone are written at most once a minute, and the last change is always written', () => {
   const { driver, send, written } = documentsDriver()
   send(movement(5, { version: 1, available: 100 }))
   send({ topic: 'created', product: product(5) })
@@ -385,7 +385,7 @@ test('a category shows its twelve best sellers, and the thirteenth moves up when
   expect(leaders.get(1)).toEqual([13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2])
 })
 
-test('for each image, the topology counts every product that has it once, and forgets images that no product has', () => {
+test('the topology counts the products that have an image, each product once, and forgets images that no product has', () => {
   const { driver, send } = documentsDriver()
   const image = { variant_id: null, alt_text: null, content_type: 'image/png', width: 1, height: 1 }
   const images = (...hashes: string[]) =>

@@ -21,8 +21,8 @@ export interface CountedState {
 const NO_WORK: Work = { reads: 0, passed: 0, writes: 0, writtenBytes: 0 }
 
 /**
- * Creates in-memory state that counts reads and writes. Its scans also visit deleted rows, like those of a database
- * without compaction. A real database keeps deleted rows for a long time.
+ * Creates in-memory state that counts reads and writes. Deleted rows count as visited by a scan, because a real
+ * database keeps deleted rows until a compaction removes them.
  */
 export function countedState(): CountedState {
   let work = { ...NO_WORK }
@@ -82,8 +82,8 @@ export function countedState(): CountedState {
 }
 
 /**
- * Returns a function that compares keys with a bound. It compares latin1 text, because the order of latin1 text is the
- * order of its bytes.
+ * Returns a function that reports whether a key sorts before a bound. Keys and bound are compared as latin1 text,
+ * because the order of latin1 text is the order of its bytes.
  */
 function isBefore(bound: Buffer): (key: string) => boolean {
   const text = bound.toString('latin1')

@@ -15,8 +15,8 @@ const FIRST_STOCK = 10
 const HELD_MS = 1_000
 
 /**
- * One step of a random history. `named` and `chosen` are indexes into the reservations that exist at the time of the
- * step.
+ * One step of a random history. `named` selects one of the reservations that exist at the time of the step, unless it
+ * is `NO_NAME`. `chosen` selects one of those that belong to carts. Both wrap around at the number of candidates.
  */
 type Step =
   | {
@@ -82,7 +82,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const WAREHOUSES = ['east', 'west']
 
-test('every answer and movement equals that of a model that stores plain lists', () => {
+test('every answer and every movement equals that of a model that uses plain lists', () => {
   fc.assert(fc.property(fc.array(step, { maxLength: 80, size: 'max' }), play), { numRuns: 300 })
 })
 

@@ -116,7 +116,7 @@ test.each([
   expect(moved()).toEqual([])
 })
 
-test("stock reserved for a cart is released a minute after the cart's extended end if no outcome of the cart arrives", () => {
+test("stock reserved for a cart is released a minute after the cart's extended end if no record reports the end of the cart", () => {
   const { ask, moved, endCart, driver } = world()
   ask('RECEIVE', 10)
   ask('RESERVE_PART', 2, { reservation_id: CART })
@@ -176,7 +176,7 @@ test.each(STEPS)('a crash after the commit step %s neither loses nor repeats any
   expect(row()).toMatchObject({ available: 7, reserved: 0, version: 7 })
 })
 
-test('a cart line without a warehouse is reserved where most stock is available, and a cart reserves either all of its lines or none', () => {
+test('a cart line without a warehouse is reserved where the most stock is available, and a cart reserves either all of its lines or none', () => {
   const { ask, driver } = world()
   const at = (warehouse_id: string | null, quantity: number) => ({
     variant_id: VARIANT,

@@ -86,7 +86,7 @@ test('the number of open reservations does not affect how much a decision reads 
   for (const [name, { writtenBytes, ...work }] of Object.entries(many)) {
     const { writtenBytes: bytesBesideFew, ...besideFew } = few[name]
     expect(work, name).toEqual(besideFew)
-    // A few more bytes are allowed, because greater numbers need more bytes in a row.
+    // A few more bytes are allowed, because a row needs more bytes for larger numbers.
     expect(writtenBytes, name).toBeLessThan(bytesBesideFew + 20)
   }
 })

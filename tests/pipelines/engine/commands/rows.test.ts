@@ -24,7 +24,7 @@ import { decisionDriver } from '../../../../pipelines/engine/testing.ts'
 import { APPEND_TIME } from '../../../../schemas/retention.ts'
 
 /**
- * A movement of an account: a deposit if the amount is positive, and a withdrawal if it is negative. Withdrawals use
+ * A movement on an account: a deposit if the amount is positive, and a withdrawal if it is negative. Withdrawals use
  * the oldest deposits first.
  */
 interface Move {
@@ -131,7 +131,7 @@ test('a decision reads rows in key order, including rows that earlier commands h
   )
 })
 
-test('rows survive a lost disk, and after a crash, a decision takes effect either as a whole or not at all', () => {
+test('rows survive a lost disk, and a decision that a crash interrupts takes effect once and as a whole', () => {
   const { ask, driver, view } = opened()
   ask('a', { amount: 5 }, { id: 'one', appendedAt: START + 1 })
   driver.crashAt('produced')

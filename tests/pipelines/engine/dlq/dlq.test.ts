@@ -35,7 +35,7 @@ function withDeadLetters() {
   return { driver, transport, values: () => driver.read(doubled).map(({ value }) => value) }
 }
 
-/** Number of dead letters that a replay cannot send in one transaction. */
+/** One more than the maximum number of dead letters in one transaction of a replay. */
 const MORE_THAN_A_TRANSACTION = 501
 
 const asked = (...args: string[]) => declaration.parse(args) as ValuesOf<typeof declaration>
@@ -79,7 +79,7 @@ test('a replay sends the original bytes back to their topic, with a header that 
   ])
 })
 
-test('a replay of large dead letters is divided into transactions of 8 MiB, each with its own note', async () => {
+test('a replay of large dead letters is divided into transactions of about 8 MiB, each with its own note', async () => {
   const { driver, transport } = withDeadLetters()
   for (let i = 0; i < 10; i++) driver.pipeBytes(numbers, Buffer.from('b'), Buffer.alloc(1_000_000, 'x'))
   expect(await replayDeadLetters(transport, 'doubling')).toMatchObject({ replayed: 13 })

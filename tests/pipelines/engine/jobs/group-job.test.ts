@@ -88,7 +88,7 @@ test('another process continues after the last completed request', async () => {
   await eventually(reported).toEqual(['a one', 'b two'])
 })
 
-test('a turn that fails is repeated, and the next turn repeats a request that was not completed', async () => {
+test('after a turn has failed, another turn begins and gets the request that was not completed again', async () => {
   const { start, order, reported } = world()
   let attempts = 0
   order('one')
@@ -313,7 +313,7 @@ test('a turn finds all requests of a backlog without waiting for new ones', asyn
   const texts: string[] = []
   start('a', async (turn) => {
     while (!turn.signal.aborted) {
-      // The poll timeout is longer than the time limit of this test.
+      // The poll timeout is longer than the deadline of the assertion below.
       const request = await turn.nextRequest(60_000)
       if (request === undefined) continue
       texts.push(request.value.text)

@@ -63,7 +63,7 @@ function memoryViews() {
   return { store, control, has }
 }
 
-test('a view that was unavailable for longer than its topic keeps tombstones is rebuilt while its sink runs on', async () => {
+test('a view that was unavailable for longer than its topic keeps tombstones is rebuilt while its sink continues to run', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 'facts', partitions: 1 })
   const views = memoryViews()

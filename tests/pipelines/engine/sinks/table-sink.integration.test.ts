@@ -48,7 +48,7 @@ async function makeTable(client: Client): Promise<void> {
   await client.command({ query: `ALTER TABLE events MODIFY SETTING ${merges}, non_replicated_deduplication_window = 0` })
 }
 
-/** Counts the rows of the table: with duplicates, distinct, and by offset. */
+/** Counts the rows of the table including duplicates, the distinct rows, and the distinct offsets. */
 async function counted(client: Client): Promise<{ rows: number; distinct: number; offsets: number }> {
   const query = `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(id, number)) AS distinct, toUInt32(uniqExact(kafka_partition, kafka_offset)) AS offsets FROM events`
   const [found] = await rowsOf<{ rows: number; distinct: number; offsets: number }>(client, query)

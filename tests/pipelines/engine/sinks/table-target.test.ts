@@ -209,7 +209,7 @@ test('a sink continues reading after the greatest offset in the table', async ()
   expect(await target.open(partition, facts(50, { offset: 5, metadata: 'life 1' }))).toBe(9)
 })
 
-test('a sink continues reading after the committed offset if rows have expired or records had no rows', async () => {
+test('a sink continues reading at the committed offset if rows have expired or records had no rows', async () => {
   const { store, inserts } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   expect(target.commitMetadata).toBe('life 1')
@@ -282,7 +282,7 @@ test('a partition catches up again if another process has noticed that its topic
   expect(caughtUp).toHaveLength(2)
 })
 
-test('the position of a partition that has caught up is stored once, after its rows', async () => {
+test('the table records once that a partition has caught up, and only after the rows of the partition', async () => {
   const { store, inserts, state, caughtUp } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   await target.prepare(batch(records([1, NOVEMBER])))()

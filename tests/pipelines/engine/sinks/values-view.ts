@@ -11,7 +11,7 @@ export function valuesView(name: string): View<string, string> {
   }
 }
 
-/** @returns undefined if the key has no value */
+/** @returns undefined if the key has no value; NOT_CAUGHT_UP until the view has caught up with its topics */
 export async function readValue(
   reader: ViewReader,
   name: string,

@@ -182,7 +182,7 @@ test('a view that is ahead of its log counts as the view of another log, so it i
   await eventually(contents).toEqual(expected)
 })
 
-test('a view of a topic that was deleted and filled with more records than before is emptied and rebuilt', async () => {
+test('a view of a topic that was deleted and created again with more records than before is emptied and rebuilt', async () => {
   const { broker, kafka, topic, server, redis, view, expected, change, contents } = await world()
   await change()
   const first = runSink(kafka, server.address, view, [jsonTopic<string>(topic, PARTITIONS)])

@@ -161,7 +161,7 @@ test('a view that is ahead of its log counts as the view of another log, so it i
   expect(cleared).toEqual(['things 3'])
 })
 
-test('a view of a topic that was deleted and filled again is rebuilt, even if the new log is longer', async () => {
+test('a view of a topic that was deleted and created again is rebuilt, even if the new log is longer', async () => {
   const { target, state, batches, cleared } = world()
   state.stored = { next: 5, at: NOW, topicId: 'id' }
   expect(await target.open(partition, facts)).toBe(5)

@@ -21,7 +21,7 @@ function changelog(store: string) {
   return { store, topic: `${store}-changelog`, partition: 1, identityName: `id/${store}`, positionName: store, epochName: store }
 }
 
-/** Returns the commit metadata that is stored while the leaders of the changelogs have these epochs. */
+/** Returns the offsets as they are committed while the leaders of the changelogs have these epochs. */
 function committed(epochs: Readonly<Record<string, number>>, streamTime = 7) {
   const session = memoryBackend().session('test')
   for (const each of [FIRST, SECOND]) putLogIdentity(session, each, IDS.get(each.topic))

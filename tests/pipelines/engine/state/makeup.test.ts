@@ -21,7 +21,7 @@ test('learners become active in the order of their ids, and each learner prepare
   expect(nextMembers(makeup, 'd')).toEqual(['a', 'b', 'c', 'd', 'e'])
 })
 
-test('a notice is valid only for the members for which it was announced', () => {
+test('a notice is valid only for the active members and the next learner for which it was announced', () => {
   const makeup = { active: ['a', 'b'], learners: ['c', 'd'] }
   const notice = copiesNotice(makeup)
   expect(copiesNotice({ active: ['a', 'b'], learners: ['c'] })).toBe(notice)

@@ -26,7 +26,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Runs a worker until it has counted the lines, and stops it gracefully. */
+/** Starts a worker, sends it the lines, and stops it gracefully once it has counted all of them. */
 async function life(bench: WordBench, folder: string, lines: readonly [author: string, line: string][]): Promise<void> {
   const worker = bench.spawn({ folder: join(bench.folder.path, folder) })
   await worker.ready

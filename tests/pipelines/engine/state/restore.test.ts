@@ -356,7 +356,7 @@ test('a restoring worker is not ready, reports its progress, and processes other
   }, 'the worker runs')
   expect(seen?.ready).toBe(false)
   expect(seen?.tasks.some(({ state }) => state === 'RUNNING')).toBe(true)
-  // Polls are small while other tasks must commit, and large at other times.
+  // Polls have a byte limit while a restore shares them with running tasks, and no limit at other times.
   expect(asked.filter((bytes) => bytes !== undefined).every((bytes) => bytes <= 524_288)).toBe(true)
   expect(asked.some((bytes) => bytes !== undefined)).toBe(true)
   expect(asked[0]).toBeUndefined()

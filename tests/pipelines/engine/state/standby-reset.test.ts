@@ -31,8 +31,8 @@ function dataOf(keys: readonly string[], more: Partial<PartitionData> = {}): Par
 }
 
 /**
- * Starts a copy.
- * @param polls the results of its fetches
+ * Runs a copy until it has taken the results of all its fetches. Returns the copy, and the keys of its rows.
+ * @param polls the results of the fetches
  */
 async function copying(polls: PartitionData[]) {
   const session = memoryBackend().session('words')
@@ -80,7 +80,7 @@ async function copying(polls: PartitionData[]) {
   return { copy: copies.copy(PLACE.id), rows: [...session.column('totals', 0).scan({})].map(([key]) => String(key)) }
 }
 
-test('a copy starts over even if the log ends at the same offset as before', async () => {
+test('a copy of a log that was reset starts over even if the log ends at the same offset as before', async () => {
   const { copy, rows } = await copying([dataOf(['a', 'b']), dataOf(['c', 'd'], { wasReset: true })])
   expect(rows).toEqual(['c', 'd'])
   expect(copy).toMatchObject({ behind: 0, completeAt: expect.any(Number) })

@@ -44,8 +44,8 @@ const FIRST_FAILING = LIST_NOT_ENCODABLE
 const LARGE_TEXT = 'x'.repeat(4_200_000)
 
 /**
- * Creates a topology that adds up numbers: per key in a store, a timer and an output, and over all records in a
- * variable of the build function.
+ * Creates a topology that adds up numbers per key in a store, and over all records in a variable of the build function.
+ * For each record, the topology also schedules a timer, changes rows of three other stores, and emits the key's sum.
  * @param sumFormat format of the sums in the store
  */
 function adding(onError?: OnError, options: SourceOptions<string, number> = {}, sumFormat = numberFormat) {

@@ -72,7 +72,7 @@ test('a value that cannot be decoded becomes a dead letter with its original byt
 })
 
 test.each([
-  ['a key', Buffer.from([0xff]), Buffer.from('1'), 'undecodable_key'],
+  ['an undecodable key', Buffer.from([0xff]), Buffer.from('1'), 'undecodable_key'],
   ['no value', Buffer.from('k'), null, 'no_value'],
   ['no key', null, Buffer.from('1'), 'no_key'],
 ])('an unusable record (%s) becomes a dead letter', (_, key, value, code) => {
@@ -188,7 +188,7 @@ test('the source specifies whether tombstones are delivered or dropped', () => {
   expect(second.metrics.dropped).toEqual(new Map([['tombstone', 1]]))
 })
 
-test('a record whose schema is missing in the registry becomes a dead letter', () => {
+test('a record whose schema is missing from the registry becomes a dead letter', () => {
   const codec: Codec<number> = {
     encode() {},
     decode() {

@@ -9,7 +9,7 @@ import { lines, numberFormat, wordCounts } from '../words.ts'
 const EVERY_MS = 60_000
 const START = Date.UTC(2026, 0, 1) + 1
 
-/** Creates a topology that emits the number of lines so far at every tick. */
+/** Emits the number of lines so far at every tick. */
 const census = topology('census', (t) => {
   const seen = keyedStore('seen', { key: utf8, value: numberFormat })
   t.source(lines)

@@ -82,7 +82,7 @@ test('wall ticks run at multiples of their period while the input is silent', ()
   ])
 })
 
-test('an aggregate that `beforeCommit` emits is part of that commit only', () => {
+test('an aggregate that `beforeCommit` emits covers exactly the records of its commit, even after a restart', () => {
   const totals = numberTopic('totals', 1)
   const adding = topology('adding', (t) => {
     let sum = 0

@@ -65,7 +65,7 @@ export function publishedTimes(out: Iterable<{ readonly key: string; readonly va
  * does not count: each partition publishes its own candidates, and a partition that moves may skip a time that another
  * partition publishes.
  * @param sent the number of votes for all candidates that had been sent by each `time`, in order
- * @param candidates the candidates; all of them get the same number of votes
+ * @param candidates the number of candidates; all of them get the same number of votes
  */
 export function undercounted(
   times: ReadonlyMap<number, ReadonlyMap<string, number>>,

@@ -61,6 +61,6 @@ test('groups that check a process at the same time share one connection', async 
   expect(connections()).toBe(1)
 })
 
-test.each(['not an address', 'http://'])('%o is not the address of a process', async (address) => {
+test.each(['not an address', 'http://'])('an invalid address proves nothing about a process: %o', async (address) => {
   expect(await endedProcesses(manualRuntime())(address)).toBe(false)
 })

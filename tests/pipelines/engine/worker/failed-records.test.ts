@@ -104,7 +104,7 @@ test.each(['exactly-once', 'at-least-once'] as const)(
 /** Options of a worker whose records remain uncommitted until it gives up partitions or stops. */
 const UNCOMMITTED = { commitIntervalMs: 60_000 }
 
-/** Starts a worker that has processed a record whose row cannot be written, and has not committed it. */
+/** Starts a worker that has processed, but not committed, records whose rows cannot be written. */
 async function workerWithUnwritableRow(b: Bench): Promise<Worker> {
   const worker = await b.worker(adding(SKIPPING, BUG, { commitWhenIdle: false }), UNCOMMITTED)
   for (const value of [1, ROW_TOO_LARGE, 2]) for (const key of ['a', 'b', 'c', 'd', 'e']) b.send(orders, key, value)

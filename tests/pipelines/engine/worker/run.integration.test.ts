@@ -99,7 +99,7 @@ test('a state folder that is in use becomes usable once its worker has stopped',
   await next.stop()
 })
 
-test('a failed start releases the folder and the port', async () => {
+test('a failed start releases the state folder for the next start', async () => {
   const given = options({ healthPort: 0 })
   await failureOf(counting(), { ...given, brokers: await nowhere() })
   const worker = await run(counting(), given)

@@ -10,7 +10,7 @@ import { lines, numberFormat, numberTopic, textTopic, wordCount, wordCounts } fr
 const echoes = textTopic('echoes', 1)
 const CHANGELOG = 'words-totals-changelog'
 
-test('sources with different partition counts on the broker prevent the start', async () => {
+test('sources that share a store prevent the start if their partition counts on the broker differ', async () => {
   const { broker, worker } = bench()
   const joined = topology('joined', (t) => {
     const shared = { stores: [keyedStore('s', { key: utf8, value: numberFormat })] }

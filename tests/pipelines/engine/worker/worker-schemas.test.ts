@@ -86,7 +86,7 @@ test('records wait for a schema while a proxy responds instead of the registry, 
   expect(broker.records('echo-dead-letters')).toEqual([])
 })
 
-test('records whose schema is missing in the registry become dead letters, and processing continues', async () => {
+test('records whose schema is missing from the registry become dead letters, and processing continues', async () => {
   const { broker, worker, all } = bench()
   await worker(echo)
   const send = (value: Buffer) => broker.append('greetings', 0, { timestamp: 1, key: Buffer.from('k'), value, headers: [] })

@@ -156,7 +156,7 @@ function withSlowChangelogs(transport: Transport, isReleased: () => boolean): Tr
   }
 }
 
-test('no transaction is open when a task begins with time handlers that its former owner has left to it', async () => {
+test('no transaction is open when a task begins with time handlers that its former owner did not finish', async () => {
   const { worker, broker, send } = bench()
   const time = Date.now()
   const ballots = numberTopic('ballots', 1)
@@ -262,7 +262,7 @@ test('while a time handler runs, other tasks process no more than fits into one 
 }, 60_000)
 
 /**
- * Creates an election whose time handler never ends by itself. Records whether the handler is running and whether it
+ * Creates an election whose time handler never ends by itself. Records whether the handler has started and whether it
  * was closed.
  */
 function endlessElection() {

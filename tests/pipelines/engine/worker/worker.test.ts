@@ -285,14 +285,14 @@ test('under the commit policy for decisions, a single record is committed immedi
   now += 60_000
   const before = decider.status().commits
   send(lines, 'ann', 'alone')
-  await until(() => decider.status().commits > before, 'its commit, without a delay')
+  await until(() => decider.status().commits > before, 'the record is committed without a delay')
   const { commits } = decider.status()
   send(lines, 'ann', 'one')
   send(lines, 'ann', 'two')
   await until(() => decider.status().metrics.processed === 3, 'both records are processed')
   expect(decider.status().commits).toBe(commits)
   now += DECIDING.commitIntervalMs as number
-  await until(() => decider.status().commits > commits, 'the commit that they share')
+  await until(() => decider.status().commits > commits, 'the commit that both records share')
   expect(decider.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0)).toBe(0)
 })
 

@@ -12,7 +12,7 @@ function counted(list: readonly Record<string, number>[]): Map<string, number> {
   return counts
 }
 
-test('counts are never too small, and exceed the true counts by at most the stated error, which is at most the sum of all counts divided by the places', () => {
+test('counts are never too small, and too large by at most the stated error; the error is at most the sum of all counts divided by the number of places', () => {
   fc.assert(
     fc.property(batches, (list) => {
       const tally = emptyTally()

@@ -13,7 +13,7 @@ function read(env: Record<string, string>) {
   })
 }
 
-test('without a webhook, pushes only go to the log', () => {
+test('without an address, there is no webhook, even if a secret is set', () => {
   expect(read({})).toEqual({ webhook: undefined })
   expect(read({ MATCH_WEBHOOK_SECRET: SECRET })).toEqual({ webhook: undefined })
 })

@@ -125,7 +125,7 @@ test.each(['blocks', 'blocked', 'ended'] as const)(
   },
 )
 
-test('the note of a block that has been lifted forbids no push about a later match', async () => {
+test('the note of a block that has been lifted does not prevent a push about a later match', async () => {
   const { apply, hash, verdict } = view()
   const note = (isSevered: boolean) => severedArguments(severedField('bob', 'blocks'), 5, isSevered).slice(2).join(' ')
   hash(userKeys(0, 'ann').recent).set(severedField('bob', 'blocks'), note(true))

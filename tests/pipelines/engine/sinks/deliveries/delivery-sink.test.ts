@@ -97,7 +97,7 @@ test('a crash before the records could be fetched again does not repeat what was
   expect(calls.map(({ value }) => value)).toEqual(['letter 0'])
 })
 
-test('if a shorter log replaces a log, its records are delivered even at offsets that were done in the earlier log', async () => {
+test('if a topic was created again with a shorter log, its records are delivered even at offsets that were done in the earlier log', async () => {
   const { append, run, until, calls, control, committed, broker } = world()
   control.answer = (value) => (value === 'letter 0' ? new Promise(() => {}) : DELIVERED)
   for (let index = 0; index < 4; index++) append(`letter ${index}`)
@@ -293,7 +293,7 @@ test('records that retention deletes while all deliveries hang are counted as lo
   await until(() => sink.isReady)
   const total = 1_500
   for (let record = 0; record < total; record++) append(`${record}-${'x'.repeat(5_000)}`)
-  // The sink then fetches no more until half of the waiting records are delivered.
+  // The buffer of the partition was full. The sink fetches no more until less than 2 MiB of records wait.
   await until(() => calls.length === 1 && (lane()?.queuedBytes ?? 0) > 2 * 1024 * 1024)
   await pass(1_000)
   broker.log(TOPIC, 0).truncateBefore(total - 1)

@@ -78,7 +78,7 @@ test.each([
   ['soon', undefined],
   ['-5', undefined],
   ['Thu, 01 Jan 1970 00:00:00 GMT', undefined],
-])('at noon on 27 November 2026, Retry-After %s means a wait of %s ms', async (text, expected) => {
+])('at noon on 27 November 2026, the pause that Retry-After %s requests is %s (in ms)', async (text, expected) => {
   const runtime = { ...systemRuntime(), now: () => Date.UTC(2026, 10, 27, 12) }
   const { port } = await receiver((_request, response) => void response.writeHead(503, { 'retry-after': text }).end())
   const outcome = await senderTo(port, undefined, runtime).send(MESSAGE)
