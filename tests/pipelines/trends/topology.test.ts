@@ -312,8 +312,8 @@ test('a term counts as trending since it entered the top 30, despite gaps of up 
   send(driver, { hashtags: ['first'], created_at: START - 55 * MINUTE })
   driver.advanceWallClock(MINUTE)
   const [first] = entriesOf(driver, WORLD)
-  // The first contribution leaves the window after five minutes. The second contribution follows within ten minutes of
-  // that time, but the third contribution does not.
+  // The first contribution leaves the window after five minutes, and the second one follows less than ten minutes
+  // later. The third one follows more than ten minutes after the second one has left the window.
   driver.advanceWallClock(12 * MINUTE)
   expect(entriesOf(driver, WORLD)).toEqual([])
   send(driver, { hashtags: ['first'], created_at: driver.now - 58 * MINUTE })

@@ -125,7 +125,7 @@ test.each(ENTITY_KINDS)(
   },
 )
 
-test('the store and the view get the same bytes as from a decoded profile', () => {
+test('the store and the view get the same bytes from a packed profile as from a decoded one', () => {
   const requests = [pay({ device: 'd1' }), pay({ device: 'd1', at: NOON + 1 })]
   const packed = packedFold(undefined, 'device', requests)
   const decoded = decodedFold(NEW_PROFILE, 'device', requests)

@@ -59,7 +59,7 @@ test('the lowest priority number wins, and all rules that match are listed', () 
   expect(matched).toEqual(['first', 'second'])
 })
 
-test('among equal priorities, BLOCK wins over STEP_UP, REVIEW and APPROVE, and then the id decides', () => {
+test('among equal priorities, the order is BLOCK, STEP_UP, REVIEW and APPROVE, and then the id decides', () => {
   const { matched } = evaluate([
     ruleOf('a', { action: 'APPROVE' }),
     ruleOf('b', { action: 'REVIEW' }),
@@ -170,7 +170,7 @@ test('a snooze suppresses one rule for one entity from its creation until its en
   expect(outcomeOf(snooze, { ...snooze, until: NOW - 1 })).toMatchObject({ snoozed: ['a'] })
 })
 
-test('a rule that does not compile is excluded with its faults, and the other rules still work', () => {
+test('a rule that does not compile is excluded and listed with its faults, and the other rules still work', () => {
   const { matched, ruleSet } = evaluate([ruleOf('old', { condition: 'txn.amonut > 1' }), ruleOf('right')])
   expect(matched).toEqual(['right'])
   expect(ruleSet.broken).toMatchObject([{ rule: { rule_id: 'old' }, faults: [{ nearest: 'txn.amount' }] }])
