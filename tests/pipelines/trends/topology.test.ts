@@ -75,7 +75,7 @@ test('a flood of long terms from one user, and of long spellings, produces no re
   expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
 })
 
-test('terms that are more than two hours old are dropped to make room for all terms of a tweet', () => {
+test('remembered terms of a user that are more than two hours old are dropped, which makes room for all terms of a tweet', () => {
   const driver = testDriver(trends, { startAt: START })
   const phrases = (from: number, count: number) => Array.from({ length: count }, (_, i) => `term ${from + i}`)
   for (const from of [0, 499, 998, 1_497]) send(driver, { user_id: 7n, phrases: phrases(from, 499) })

@@ -143,7 +143,7 @@ test('the store and the view get the same bytes from a packed profile as from a 
   expect(unpackProfile(packed).included).toEqual(decoded.included.subarray(18))
 })
 
-test('a profile of an earlier schema is read with its schema', () => {
+test('a profile that was written with an earlier schema is read with that schema', () => {
   const schema = { type: 'record', name: 'FraudProfile', namespace: 'millrace.fraud', fields: [{ name: 'txn_count', type: 'long' }] }
   const older = packedProfiles.open(SCHEMA_ID, { get: () => schema })
   const value = Buffer.from([0, 0, 0, 0, 9, 6])

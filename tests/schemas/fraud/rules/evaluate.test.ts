@@ -176,7 +176,7 @@ test('a rule that does not compile is excluded and listed with its faults, and t
   expect(ruleSet.broken).toMatchObject([{ rule: { rule_id: 'old' }, faults: [{ nearest: 'txn.amount' }] }])
 })
 
-test('a changed rule set reuses the compiled conditions of unchanged rules', () => {
+test('a changed rule set reuses the compiled form of every unchanged condition', () => {
   const before = compileRuleSet(1, [ruleOf('kept'), ruleOf('gone', { condition: 'ip.is_tor' })])
   const after = compileRuleSet(2, [ruleOf('new', { condition: 'ip.is_vpn' }), ruleOf('kept', { action: 'BLOCK' })], before)
   expect(after.rules.map(({ rule, condition }) => [rule.rule_id, rule.action, condition === before.rules[1].condition])).toEqual([
