@@ -58,7 +58,7 @@ test('if nobody reads the log, lines are dropped instead of filling the memory, 
   for (let line = 0; line < TOO_MANY; line++) output.write(LINE)
   const chunk = Buffer.alloc(CHUNK_BYTES)
   let found = ''
-  /** Reads what is in the pipe. */
+  /** Reads the next chunk from the pipe, if there is one. Returns everything that has been read so far. */
   function read(): string {
     try {
       found += chunk.toString('utf8', 0, readSync(pipe, chunk))

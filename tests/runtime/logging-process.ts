@@ -1,7 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { bufferedOutput, directOutput, STDOUT } from '../../runtime/log-output.ts'
 
-/** Logs for a while to an output that fails. Then shows on standard error that it still runs, and exits. */
+/**
+ * Logs for a while to standard output, which fails in most tests. Then shows on standard error that it still runs, and
+ * exits.
+ */
 const output = process.argv[2] === 'direct' ? directOutput(STDOUT) : bufferedOutput(STDOUT)
 for (let line = 0; line < 30; line++) {
   output.write(`line ${line}\n`)

@@ -96,7 +96,7 @@ test('a help text that cannot be written, for example to a full disk, prints no 
   expect(String(shell.stdout)).toBe('')
 })
 
-test('temporary files of tests are on disk when there is no suitable file system in memory, or when the user chose a folder', () => {
+test('temporary files of tests are on disk if no file system in memory is suitable, and in TMPDIR if the user has set it', () => {
   const { TMPDIR: _, ...env } = process.env
   expect(testDisk(env, '/nowhere')).toBe(tmpdir())
   // A folder qualifies only if it is a mounted memory disk.

@@ -21,6 +21,6 @@ export function withLines(list: string, added: readonly string[]): string {
   const imports = added.filter((line) => line.startsWith('import '))
   const entries = added.filter((line) => !line.startsWith('import '))
   const end = list.lastIndexOf('\n]')
-  if (end < 0) throw new Error('the list has no end')
+  if (end < 0) throw new Error('the list has no line that begins with "]"')
   return [...imports, `${list.slice(0, end)}\n${entries.join('\n')}${list.slice(end)}`].join('\n')
 }

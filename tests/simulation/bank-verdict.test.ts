@@ -19,7 +19,8 @@ function command(number: number, timestamp: number, kind: Order['kind']) {
 }
 
 /**
- * Returns logs with two orders: a broken order with the given time, and a later order that was judged at `judgedAt`.
+ * Returns logs with two orders: a broken order with the time `brokenAt`, and a later order with the time `orderAt`,
+ * which was judged at `judgedAt`.
  */
 function logs(brokenAt: number, orderAt: number, judgedAt: number): BankLogs {
   const order = command(2, orderAt, 'pay-in')

@@ -25,7 +25,7 @@ export interface Account {
 export interface Answer {
   readonly accepted: boolean
   readonly balance: number
-  /** The time by which the command was judged, epoch ms; 0 if the worker's clock determined this time. */
+  /** The time used to judge the command, epoch ms; 0 if this time came from the worker's clock. */
   readonly at: number
 }
 
@@ -76,7 +76,7 @@ export function missing(logs: BankLogs, times: InputTimes): string[] {
 
 /**
  * Returns true if a command must have an answer. No clock was wrong by more than an hour, so a command whose deadline
- * is two hours away is never dropped.
+ * is more than two hours away is never dropped.
  */
 function mustBeAnswered({ body, deadline }: Command<Order>, { now }: InputTimes): boolean {
   return body.kind !== BROKEN && deadline > now + 2 * HOUR_MS
@@ -116,8 +116,8 @@ function decisionFaults(
   const faults: string[] = []
   let next = 0
   /**
-   * The times by which the next order may be judged. There are several times only after broken orders: an order that is
-   * skipped because it fails does not affect this time, but an order that is dropped after its deadline does.
+   * The times that may be used to judge the next order. There are several only after broken orders: an order that is
+   * skipped because it fails does not affect the time, but an order that is dropped after its deadline does.
    */
   let judgedAt: readonly number[] = [0]
 
@@ -176,7 +176,7 @@ function decisionFaults(
   return faults
 }
 
-/** Returns the time by which an order was judged, according to its result. */
+/** Returns the time used to judge an order, according to the result. */
 function statedTime(answer: string): number | undefined {
   return answer === '' ? undefined : (JSON.parse(answer) as Answer).at
 }

@@ -12,8 +12,8 @@ interface Late {
   /** API key of the request that a broker carries out twice. */
   readonly key: number
   /**
-   * API key of a request in the next transaction. Just before this request, the broker carries out the late request a
-   * second time.
+   * API key of a request in the next transaction. Just before this request, the broker carries out the late request,
+   * which the client has already repeated.
    */
   readonly before: number
 }

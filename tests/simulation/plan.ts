@@ -36,7 +36,7 @@ export interface Plan {
   readonly sinks: boolean
   /** True if commands are judged by the time at which the broker appended them, and not by the worker's clock. */
   readonly judgedByAppend: boolean
-  /** Bytes of padding in each output record. */
+  /** Bytes of padding in each entry of the counter's ledger. */
   readonly padding: number
   readonly transactionVersion: TransactionVersion
   /** When the cluster enables version 2 of transactions, ms; null for never. */
@@ -64,7 +64,7 @@ export interface Plan {
 }
 
 const TROUBLE_MS = [500, 4_000] as const
-/** The value of `TROUBLE_MS` for trends. It is longer, because trends publish a list only every 30 s. */
+/** The value of `TROUBLE_MS` for trends. It is longer, because the trends pipeline publishes lists only every 30 s. */
 const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
 const MOST_RECORDS = 30

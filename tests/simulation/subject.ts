@@ -30,7 +30,7 @@ export interface Subject {
   readonly topology: Topology
   /** The topics that must exist before the workers start. */
   readonly inputs: readonly TopicSpec[]
-  /** Sinks that copy the output into stores; undefined when there are none. */
+  /** Sinks that copy the output into models of Redis and ClickHouse; undefined when there are none. */
   readonly sinks?: SimulatedSinks | undefined
   /** The topic whose number of partitions may grow; undefined when there is none. */
   readonly growing?: string

@@ -43,7 +43,7 @@ export async function finishFolders(): Promise<void> {
   await Promise.all([...unfinished].map((folder) => folder.finish()))
 }
 
-/** Returns true if the path looks as if `guardedFolder` created it. */
+/** Returns true if the path looks like one that `guardedFolder` creates. */
 export function isGuardedFolder(path: string): boolean {
   const real = resolve(path)
   return dirname(real) === realpathSync(tmpdir()) && basename(real).startsWith(PREFIX)

@@ -43,8 +43,8 @@ let privateFolder: GuardedFolder | undefined
 let privateCount = 0
 
 /**
- * Starts a broker for this test alone. The test may kill, stop and restart the broker. It is killed when the test
- * ends.
+ * Starts a broker for this test alone. The test may kill, stop and restart the broker. The broker is killed when the
+ * test ends.
  */
 export async function privateKafka(): Promise<Component> {
   return startPrivate(newKafka, 'kafka')

@@ -174,7 +174,7 @@ test('while tweets arrive, and after the last tweet, each ranking equals the ran
   )
 })
 
-test('when no more tweets arrive, contenders are collected before they run out', () => {
+test('when no more tweets arrive, new contenders are collected before the old ones run out', () => {
   const terms = new Map<string, string>()
   const perRegion = 12
   const { leaders, rank, visits } = worker(terms, new Map(), perRegion)
@@ -188,7 +188,7 @@ test('when no more tweets arrive, contenders are collected before they run out',
     rank(minute)
   }
   visits.awaited = 0
-  // After this loop, fewer terms are left than a list has places.
+  // After this loop, only as many terms are left as a list has places.
   for (let i = 0; i < 60 - perRegion; i++) {
     const [world] = rank(++minute)
     expect(world.terms.length).toBe(perRegion)
@@ -196,7 +196,7 @@ test('when no more tweets arrive, contenders are collected before they run out',
   expect(visits.awaited).toBe(0)
 })
 
-test('changes that all regions have saved are deleted', () => {
+test('changes are deleted after all regions have been saved in full', () => {
   const terms = new Map<string, string>()
   const rows = new Map<string, SavedStandings>()
   const { leaders, saved, rank } = worker(terms, rows)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { labelOf, trendScore, velocityOf, velocityVsUsual } from '../../../pipelines/trends/score.ts'
 
-test('velocities are never divided by less than one, whether they are relative to the usual count or to the count an hour ago', () => {
+test('velocities have a divisor of at least one, whether they are relative to the usual count or to the count an hour ago', () => {
   expect(velocityVsUsual(12, 4)).toBe(3)
   expect(velocityVsUsual(12, 0.2)).toBe(12)
   expect(velocityOf(6, 3)).toBe(2)

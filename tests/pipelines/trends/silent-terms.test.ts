@@ -22,7 +22,7 @@ function countedStore(size: number) {
   return { store: { scan, delete: (key: string) => void deleted.push(key), findKey: () => undefined }, keys, visited, deleted }
 }
 
-test('a sweep pauses between its steps, and still deletes all silent terms of a renewal', () => {
+test('a sweep pauses between its steps, and still deletes all silent terms within one renewal', () => {
   const [rare, frequent, baselines] = [countedStore(0), countedStore(TERMS), countedStore(0)]
   const parts = {
     rare: rare.store,

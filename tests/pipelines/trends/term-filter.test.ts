@@ -34,7 +34,7 @@ test('no term with a row is missed, and few terms without a row are mistaken for
   expect(mistaken).toBeLessThan(TERMS / 100)
 })
 
-test('the next scan forgets terms whose rows are gone', () => {
+test('terms whose rows are gone are forgotten after a scan that began after the commits of these rows', () => {
   const filter = termFilter()
   for (let i = 0; i < TERMS; i++) filter.add(name(i))
   filter.walkCompleted()

@@ -22,7 +22,7 @@ test('each term has one number, in the order in which terms were added, and keep
   )
 })
 
-test('terms are ordered like texts', () => {
+test('terms are ordered like JavaScript strings, although the table stores them as UTF-8', () => {
   fc.assert(
     fc.property(text, text, (a, b) => {
       const table = new TermTable()

@@ -51,7 +51,7 @@ test('a topic keeps its start and its ranks when another term becomes its leadin
     { term: 'above' },
     { term: 'second', variants: ['first'], trending_since: started[1].trending_since, rank_change: 0, peak_rank: 2 },
   ])
-  // Each of the two terms continues to trend as a separate topic as well.
+  // When the terms become separate topics, each of them keeps the start of the trend.
   tweet(driver, 30, 'first')
   leap(driver, MINUTE)
   const alone = entriesOf(driver, WORLD)
@@ -64,7 +64,7 @@ test('a topic keeps its start and its ranks when another term becomes its leadin
   expect(alone[2].trending_since).toBe(started[1].trending_since)
 })
 
-test('terms are folded only in regions that share their tweets, and only while the tweets are in the window', () => {
+test('terms are folded only in regions in which they share most of their tweets, and only while these tweets are in the window', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   tweet(driver, 10, 'storm', 'flood')
   for (let i = 0; i < 30; i++)

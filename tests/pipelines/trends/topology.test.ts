@@ -75,7 +75,7 @@ test('a flood of long terms from one user, and of long spellings, produces no re
   expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
 })
 
-test('terms that are more than two hours old are dropped to make room for all terms of a tweet', () => {
+test('remembered terms of a user that are more than two hours old are dropped, which makes room for all terms of a tweet', () => {
   const driver = testDriver(trends, { startAt: START })
   const phrases = (from: number, count: number) => Array.from({ length: count }, (_, i) => `term ${from + i}`)
   for (const from of [0, 499, 998, 1_497]) send(driver, { user_id: 7n, phrases: phrases(from, 499) })
@@ -312,8 +312,8 @@ test('a term counts as trending since it entered the top 30, despite gaps of up 
   send(driver, { hashtags: ['first'], created_at: START - 55 * MINUTE })
   driver.advanceWallClock(MINUTE)
   const [first] = entriesOf(driver, WORLD)
-  // The first contribution leaves the window after five minutes. The second contribution follows within ten minutes of
-  // that time, but the third contribution does not.
+  // The first contribution leaves the window after five minutes, and the second one follows less than ten minutes
+  // later. The third one follows more than ten minutes after the second one has left the window.
   driver.advanceWallClock(12 * MINUTE)
   expect(entriesOf(driver, WORLD)).toEqual([])
   send(driver, { hashtags: ['first'], created_at: driver.now - 58 * MINUTE })

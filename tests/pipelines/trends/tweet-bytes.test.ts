@@ -83,7 +83,7 @@ function expectedOf({ text, hashtags, phrases, ...fields }: Tweet): unknown {
   return { ...fields, terms: [...hashtags, ...phrases] }
 }
 
-test('a tweet has the same fields as in its decoded form, and its terms are in the same order', () => {
+test('a tweet has the same fields as in its decoded form, except for the text, and its terms are in the same order', () => {
   fc.assert(
     fc.property(tweet, (value) => {
       const bytes = encoded(value)
@@ -114,7 +114,10 @@ test('damaged tweets are refused if and only if the decoder refuses them, except
   )
 })
 
-/** Returns true if a tweet is malformed only in its text. The pipeline does not read the bytes of the text. */
+/**
+ * Returns true if the decoder refuses a tweet because the text is not valid UTF-8. The pipeline does not read the bytes
+ * of the text.
+ */
 function isMalformedTextAlone(bytes: Buffer, end: number): boolean {
   try {
     whole.decode(bytes, 1, end)
@@ -157,7 +160,7 @@ test('tweets with another schema are read once the schema is known', () => {
   )
 })
 
-test('terms are folded like text, and each term keeps its first spelling', () => {
+test('terms are folded in the same way as strings, and each term keeps its first spelling', () => {
   const folded = new FoldedTerms()
   fc.assert(
     fc.property(tweet, (value) => {

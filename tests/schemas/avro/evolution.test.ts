@@ -309,8 +309,8 @@ function promoted(type: string, choice: () => number): string {
 }
 
 /**
- * Schemas whose unions have distinct branches. If several branches match, avsc takes the first one, but this
- * implementation prefers the branch with the same type, as Java does.
+ * Writer schemas, each with a value and a reader schema. The unions have distinct branches, because avsc takes the
+ * first of several matching branches, but this implementation prefers the branch with the same type, as Java does.
  */
 const evolutions = schemas.filter(hasDistinctBranches).chain((writer) =>
   fc.record({

@@ -125,13 +125,13 @@ test.each([
   expect(() => parseSchema(schema as AvroSchema)).toThrow(reason)
 })
 
-test('a default that is nested too deeply does not make unions try all combinations of branches', () => {
+test('if a default is nested too deeply, the parser does not try all combinations of union branches', () => {
   const fields = [{ name: 'next', type: ['A', 'B'], default: {} }]
   const b = { type: 'record', name: 'B', fields }
   const a = { type: 'record', name: 'A', fields: [{ name: 'b', type: ['null', b], default: null }, ...fields] }
   expect(() => parseSchema(a as AvroSchema)).toThrow(/default is nested deeper than 200/)
 })
 
-test('the size of a type is computed only once, even if many paths lead to it', () => {
+test('the minimum size of a type is computed only once, even if many paths lead to the type', () => {
   expect(minimumBytes(parseSchema(doubling(60, {})))).toBe(2 ** 60)
 })

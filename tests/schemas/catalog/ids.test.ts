@@ -33,7 +33,8 @@ test.each([1, 7, 123_456_789, LARGEST_PRODUCT])('the variant ids of product %d l
 test('numbers that no variant or product can have are refused', () => {
   for (const number of [0, 256, 1.5, -1, Number.NaN]) expect(() => variantIdOf(7, number)).toThrow(RangeError)
   for (const product of [0, 2 ** 45, 1.5, -1, Number.NaN]) expect(() => variantIdOf(product, 1)).toThrow(RangeError)
-  // These ids are invalid: their number is zero, they have no product, or they exceed 53 bits.
+  // These ids are invalid: the variant number is zero, the product is missing, or the id is not an integer of 1 to 53
+  // bits.
   for (const id of [256, 7 * 256, 255, 0, -1, 2 ** 53 + 2, 1.5]) expect(placeOfVariant(id)).toBeUndefined()
 })
 

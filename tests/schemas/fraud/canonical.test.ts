@@ -48,7 +48,7 @@ test('a long text is not an IP address, and is refused quickly', () => {
   const start = process.cpuUsage()
   expect(canonicalIp(`${'%'.repeat(200_000)}\n1`)).toBeUndefined()
   const { user, system } = process.cpuUsage(start)
-  // The limit is generous, because a search that begins again at each `%` takes tens of seconds.
+  // The limit can be generous, because a search that began again at each `%` would take tens of seconds.
   expect((user + system) / 1_000_000).toBeLessThan(2)
 })
 

@@ -163,7 +163,7 @@ test.each<Row>([
   expect(featuresAfter(earlier.map(pay), now)).toMatchObject(expected)
 })
 
-test('distinct entities are counted in the windows of their fields', () => {
+test('each field counts the distinct entities in its own window', () => {
   const earlier = [
     pay({ device: 'd1', ip: '192.0.2.1', merchant: 'm1', card: 'c1', at: NOON - 6 * DAY }),
     pay({ device: 'd2', ip: '192.0.2.2', merchant: 'm2', card: 'c1', at: NOON - HOUR }),
@@ -191,12 +191,12 @@ test.each<readonly [string, readonly Payment[], Payment, string | null, number |
   ['an unknown method', [], { login: 'carrier pigeon' }, null, 0.3],
   ['a method with the name of a property that all objects have', [], { login: 'constructor' }, null, 0.3],
   ['right after the login', [], { sinceLogin: 29 }, null, 0.2],
-  ['a minute after the login', [], { sinceLogin: 30 }, null, 0.1],
+  ['half a minute after the login', [], { sinceLogin: 30 }, null, 0.1],
   ['two minutes after the login', [], { sinceLogin: 120 }, null, 0],
   ['a day after the login', [], { sinceLogin: 86_400 }, null, 0.1],
   ['a device that is new for a user with history', [{ device: 'd1' }], { device: 'd2' }, null, 0.3],
   ['the first device of a new user', [], { device: 'd1' }, null, 0],
-  ['the card is from the country of the address', [], { cardCountry: 'DE' }, 'DE', 0],
+  ['the card is from the country of the IP address', [], { cardCountry: 'DE' }, 'DE', 0],
   ['the card is from another country', [], { cardCountry: 'DE' }, 'FR', 0.3],
   ['everything at once', [{}], { login: 'x', sinceLogin: 0, device: 'd3', cardCountry: 'DE' }, 'FR', 1],
 ])('session risk: %s', (_what, earlier, now, geo_country, expected) => {

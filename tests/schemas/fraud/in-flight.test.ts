@@ -8,8 +8,8 @@ import '../../property-limit.ts'
 import { DAY, lookedUp, NO_IP_FACTS, NOON, pay, profileOf } from './payments.ts'
 
 /**
- * Where a transaction is stored: in the profile, in flight, or both. It is in both places when a repeated request has
- * added it again and the sink has not removed it yet.
+ * Where a transaction is stored: in the profile, in flight, or both. A transaction is in both places if a repeated
+ * request has put it in flight again, and the sink has not removed it from there yet.
  */
 const PLACES = ['profile', 'flight', 'both'] as const
 

@@ -125,7 +125,7 @@ test.each(ENTITY_KINDS)(
   },
 )
 
-test('the store and the view get the same bytes as from a decoded profile', () => {
+test('the store and the view get the same bytes from a packed profile as from a decoded one', () => {
   const requests = [pay({ device: 'd1' }), pay({ device: 'd1', at: NOON + 1 })]
   const packed = packedFold(undefined, 'device', requests)
   const decoded = decodedFold(NEW_PROFILE, 'device', requests)
@@ -143,7 +143,7 @@ test('the store and the view get the same bytes as from a decoded profile', () =
   expect(unpackProfile(packed).included).toEqual(decoded.included.subarray(18))
 })
 
-test('a profile of an earlier schema is read with its schema', () => {
+test('a profile that was written with an earlier schema is read with that schema', () => {
   const schema = { type: 'record', name: 'FraudProfile', namespace: 'millrace.fraud', fields: [{ name: 'txn_count', type: 'long' }] }
   const older = packedProfiles.open(SCHEMA_ID, { get: () => schema })
   const value = Buffer.from([0, 0, 0, 0, 9, 6])

@@ -204,7 +204,7 @@ test('a profile lists 512 transactions individually, and the next transaction mo
 
 const SECOND_STEP = 7_000
 
-test('a transaction that is older than all transactions in the profile counts only in the lifetime', () => {
+test('a transaction that is too old for all windows of the profile counts only in the lifetime', () => {
   const profile = profileOf('user', 'u1', [pay({ at: NOON, amount: 5 }), pay({ at: NOON - 8 * DAY, amount: 7, device: 'd1' })])
   expect(profile).toMatchObject({ txn_count: 2, first_seen: NOON - 8 * DAY, mean_usd: 6 })
   expect(eventCount(profile.events)).toBe(1)
@@ -315,7 +315,7 @@ test.each([
   expect(judged('card', verdicts)).toMatchObject({ tier: 'NORMAL', fraud_count })
 })
 
-test("a merchant's rates count frauds by the time of the verdict, and corrections take them back", () => {
+test("a merchant's rates count frauds by the time of the verdict, and a correction removes a fraud again", () => {
   const paid = profileOf(
     'merchant',
     'm1',

@@ -59,7 +59,7 @@ test('a running fold gives the same profile as a single fold, even beyond the li
       for (const shape of [SMALL, PROFILE_SHAPES.user]) {
         const start = foldEvents(NEW_PROFILE, shape, before)
         const fold = runningFold(start, shape)
-        // Transactions that the profile still lists individually are not counted a second time.
+        // Repeats some earlier transactions. Those that the profile still lists individually are not counted again.
         const rest = [...after, ...new Set(repeated.flatMap((index) => (shape === SMALL ? [] : (before[index] ?? []))))]
         const added: FraudEvent[] = []
         for (const size of [...sizes, rest.length]) {

@@ -60,7 +60,7 @@ function outcomeOf<T>(codec: Codec<T>, bytes: Buffer, content: (value: T) => unk
   }
 }
 
-test('the bytes contain the fields of the list and its best entries, whatever the schema id', () => {
+test('the fields of a list and its best entries are read from the bytes, whatever the schema id', () => {
   fc.assert(
     fc.property(lists, fc.constantFrom(3, 4), fc.nat(6), (list, schemaId, count) => {
       const bytes = encoded(list)

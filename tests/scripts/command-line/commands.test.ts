@@ -86,7 +86,7 @@ test('start --reset --help prints the help', async () => {
   expect(stdout).toContain('--reset')
 })
 
-test('a file that is run directly parses its own options', async () => {
+test('a file that is run directly parses its own arguments', async () => {
   const [help, wrong] = await Promise.all([run('bench/stores.ts', '--help'), run('bench/stores.ts', 'x')])
   expect(help).toMatchObject({ code: 0, stderr: '' })
   expect(wrong).toEqual({

@@ -30,7 +30,7 @@ export interface TopicState {
   readonly logs: PartitionLog[]
 }
 
-/** The cluster as its brokers know it. All request handlers share this state. */
+/** The current state of the cluster. All request handlers share it. */
 export interface Cluster {
   readonly scheduler: Scheduler
   readonly brokers: readonly SimulatedBroker[]
@@ -43,8 +43,8 @@ export interface Cluster {
   group(id: string): Group
   coordinator(kind: CoordinatorKind, key: string): SimulatedBroker | undefined
   /**
-   * Throws unless the broker is the coordinator, can reach other brokers, and has finished reading the log of the
-   * coordinator.
+   * Throws unless the broker is the coordinator, is not cut off from other brokers, and has finished reading the log of
+   * the coordinator.
    */
   checkCoordinator(kind: CoordinatorKind, key: string, broker: SimulatedBroker): void
   /** Makes the replicas copy all batches that the leader currently has. */
@@ -60,10 +60,14 @@ export interface Cluster {
    */
   logAt(broker: SimulatedBroker, topic: string, partition: number): ReadableLog | undefined
   /**
-   * Returns true if a broker cannot reach any other broker. In that case, it cannot change the state of a coordinator.
+   * Returns true if a broker is isolated or the controller has fenced it. In either case, the broker cannot change the
+   * state of a coordinator.
    */
   isCutOff(broker: SimulatedBroker): boolean
-  /** Runs the action as soon as the broker knows the current leaders, or immediately if it already knows them. */
+  /**
+   * Runs the action as soon as the broker knows the current leaders, or immediately if it already knows them. If the
+   * broker dies first, the action never runs.
+   */
   whenInformed(broker: SimulatedBroker, action: () => void): void
 }
 
@@ -86,8 +90,8 @@ export interface ClusterFaults {
   /**
    * For some time, makes a broker hang, isolates it, or withholds the controller's decisions from it. Has no effect on
    * a broker that is down or already in trouble.
-   * @param fencedAfterMs how long the controller waits before it elects other leaders, unless the broker is only
-   * outdated
+   * @param fencedAfterMs how long the controller waits before it elects other leaders; infinite for a broker that is
+   * only outdated
    */
   trouble(broker: SimulatedBroker, kind: Trouble, forMs: number, fencedAfterMs: number): void
 }

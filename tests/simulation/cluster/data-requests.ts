@@ -150,8 +150,8 @@ interface Wanted {
 }
 
 /**
- * Handles Fetch v17 without sessions. Waits until there is data or an error, or until the request's maximum wait
- * (`max_wait_ms`) has passed.
+ * Handles Fetch v17 without sessions. Waits until there is data, an error or a diverging epoch, or until the request's
+ * maximum wait (`max_wait_ms`) has passed.
  */
 export function fetch({ body, reply, isOpen }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   const maxWaitMs = body.readInt32()

@@ -32,7 +32,7 @@ export class ExpectedProducers {
     return this.#all.get(producerId)
   }
 
-  /** Must be called when records or offsets that belong to the transaction have arrived. */
+  /** Must be called when the log or group has accepted records or offsets of the transaction. */
   begun(producerId: number): void {
     this.#all.delete(producerId)
   }

@@ -36,6 +36,7 @@ export interface Joining {
  * Asks the transaction coordinator, on behalf of a leader, to add a partition or group to a transaction, or to check
  * whether it was added (KIP-890). If the leader dies in the meantime, `done` is not called, but the coordinator may
  * still add the partition or group.
+ * @param leader the leader of the partition, or the coordinator of the group
  * @param done is called with the name of the error, if any
  */
 export function join(cluster: Cluster, leader: SimulatedBroker, joining: Joining, done: (error: string | undefined) => void): void {

@@ -145,7 +145,7 @@ export class Transactions {
     if (known.state !== 'Ongoing' || !isPart(known)) throw new Refused('TRANSACTION_ABORTABLE')
   }
 
-  /** @returns the identity of the next transaction */
+  /** @returns the identity that the producer has in its next transaction */
   end(id: string, identity: Identity, marker: Marker, version: TransactionVersion): Identity {
     return version === 2 ? this.#endRaising(id, identity, marker) : this.#endKeeping(id, identity, marker)
   }

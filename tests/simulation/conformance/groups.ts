@@ -98,7 +98,7 @@ export const groups: readonly Case[] = [
 
 function transactionalOffsets(version: Version): Case {
   return {
-    name: `version ${version}: offsets are visible from the commit on, and unknown while the transaction is open`,
+    name: `version ${version}: offsets are visible after the commit, and cannot be read while the transaction is open`,
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const group = wire.name('group')

@@ -29,7 +29,7 @@ export const sequences: readonly Case[] = [
     answers: [0, 'OUT_OF_ORDER_SEQUENCE_NUMBER', 'OUT_OF_ORDER_SEQUENCE_NUMBER', 1],
   },
   {
-    name: 'an epoch begins at sequence 0 and ends the previous epoch',
+    name: 'a new epoch begins at sequence 0 and ends the previous epoch',
     async run(wire) {
       const [topic, producer] = [await wire.topic(), await wire.init(null)]
       const next = { ...producer, epoch: producer.epoch + 1 }

@@ -31,14 +31,14 @@ export interface SinkPlace {
   memberOf(groupId: string): Omit<Parameters<typeof sinkGroup>[0], 'groupId'>
 }
 
-/** Sinks of a topology, with models of their stores. */
+/** Sinks of a topology, with the models of Redis and ClickHouse into which they write. */
 export interface SimulatedSinks {
   readonly servers: readonly StoreServer[]
   /** Opens the sinks of one process. */
   open(place: SinkPlace): readonly Runner[]
   /** Simulates a Redis that loses all its data. */
   empty(): void
-  /** Compares the stores with the log. Returns descriptions of missing, wrong and unexpected entries. */
+  /** Compares the models with the log. Returns descriptions of missing, wrong and unexpected entries. */
   deviations(cluster: Cluster): string[]
 }
 

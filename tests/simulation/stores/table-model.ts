@@ -10,7 +10,7 @@ export interface StoredRow extends OffsetRow {
 /** A model of ClickHouse that contains a table. */
 export interface TableModel {
   readonly server: StoreServer
-  /** Returns the interface of the store for one process. */
+  /** Returns the interface through which one process uses the model. */
   storeOf(client: Actor): TableStore
   /** Returns all rows. A row may occur twice if an insert was carried out late. */
   rows(): readonly StoredRow[]

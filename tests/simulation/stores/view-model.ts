@@ -14,7 +14,7 @@ interface Positions {
 /** A model of Redis that contains views. */
 export interface ViewModel {
   readonly server: StoreServer
-  /** Returns the interface of the store for one process. */
+  /** Returns the interface through which one process uses the model. */
   storeOf(client: Actor): ViewStore
   /** Returns the string that is stored under a key. */
   get(key: string): string | undefined

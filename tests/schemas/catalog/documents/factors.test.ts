@@ -16,7 +16,7 @@ test('sales halve every 7 days', () => {
   expect(salesAt(null, NOON)).toBe(0)
 })
 
-test('the stored logarithm gives the sum of decayed sales in any order, even if sales are decades apart', () => {
+test('the stored logarithm gives the sum of decayed sales in any order, even if sales are centuries apart', () => {
   const sale = fc.record({ units: fc.integer({ min: 1, max: 1_000_000 }), at: fc.integer({ min: NOON - 50 * WEEK, max: NOON }) })
   fc.assert(
     fc.property(fc.array(sale, { minLength: 1, maxLength: 50 }), (sales) => {

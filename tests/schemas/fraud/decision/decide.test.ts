@@ -80,7 +80,7 @@ test.each([
   [scoresOf(0, 0.99, 0), 850, 'BLOCK'],
   [scoresOf(0, 0, 1), 600, 'REVIEW'],
   [scoresOf(0.99, 0.99, 0.99), 990, 'BLOCK'],
-])('one model alone raises the score to its level: %j gives %i, %s', (scores, risk_score, decision) => {
+])('one model alone can raise the score to the level whose threshold it reaches: %j gives %i, %s', (scores, risk_score, decision) => {
   expect(verdictOf({ scores }, WITH_ALONE)).toMatchObject({ risk_score, decision })
 })
 
@@ -105,7 +105,7 @@ test.each<[number, RuleAction | undefined, ModelScores, string, string]>([
   [1_000, 'REVIEW', LOW, 'REVIEW', 'rule'],
   [1_000, undefined, BLOCKED, 'BLOCK', 'models'],
   [Number.NaN, 'APPROVE', LOW, 'REVIEW', 'default_profile'],
-])('with the default profile %f USD, action %s and models %j give %s because of %s', (amountUsd, action, scores, decision, reason) => {
+])('with the default profile, %f USD, action %s and models %j give %s because of %s', (amountUsd, action, scores, decision, reason) => {
   expect(verdictOf({ isDefaultProfile: true, amountUsd, action, scores })).toMatchObject({ decision, reason })
 })
 

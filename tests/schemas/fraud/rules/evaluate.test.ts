@@ -59,7 +59,7 @@ test('the lowest priority number wins, and all rules that match are listed', () 
   expect(matched).toEqual(['first', 'second'])
 })
 
-test('among equal priorities, BLOCK wins over STEP_UP, REVIEW and APPROVE, and then the id decides', () => {
+test('among equal priorities, the order is BLOCK, STEP_UP, REVIEW and APPROVE, and then the id decides', () => {
   const { matched } = evaluate([
     ruleOf('a', { action: 'APPROVE' }),
     ruleOf('b', { action: 'REVIEW' }),
@@ -170,13 +170,13 @@ test('a snooze suppresses one rule for one entity from its creation until its en
   expect(outcomeOf(snooze, { ...snooze, until: NOW - 1 })).toMatchObject({ snoozed: ['a'] })
 })
 
-test('a rule that does not compile is excluded with its faults, and the other rules still work', () => {
+test('a rule that does not compile is excluded and listed with its faults, and the other rules still work', () => {
   const { matched, ruleSet } = evaluate([ruleOf('old', { condition: 'txn.amonut > 1' }), ruleOf('right')])
   expect(matched).toEqual(['right'])
   expect(ruleSet.broken).toMatchObject([{ rule: { rule_id: 'old' }, faults: [{ nearest: 'txn.amount' }] }])
 })
 
-test('a changed rule set reuses the compiled conditions of unchanged rules', () => {
+test('a changed rule set reuses the compiled form of every unchanged condition', () => {
   const before = compileRuleSet(1, [ruleOf('kept'), ruleOf('gone', { condition: 'ip.is_tor' })])
   const after = compileRuleSet(2, [ruleOf('new', { condition: 'ip.is_vpn' }), ruleOf('kept', { action: 'BLOCK' })], before)
   expect(after.rules.map(({ rule, condition }) => [rule.rule_id, rule.action, condition === before.rules[1].condition])).toEqual([

@@ -4,7 +4,7 @@ import { factOf, factsOf, MAX_STRING_CHARACTERS, NO_LISTS } from '../../../../sc
 import { FIELDS, type FieldName, fieldOf, slotOf } from '../../../../schemas/fraud/rules/fields.ts'
 import { factsOfTransaction } from '../../../../schemas/fraud/rules/read-facts.ts'
 
-/** Example names from the contract, including names of profiles and of the feature record. */
+/** Example field names from the contract, including fields of profiles and of the feature record. */
 const PUBLISHED_NAMES = [
   ...['txn.amount', 'payer.account_age_days', 'payer.country', 'velocity.user.txn_count_1h', 'velocity.user.txn_sum_1h'],
   ...['geo.distance_from_last_txn_km', 'time.since_last_txn_sec', 'device.distinct_users_24h', 'payment.bin_country'],
@@ -53,7 +53,7 @@ test.each([
   [STRING, ['a']],
   [BOOLEAN, 'true'],
   [BOOLEAN, 0],
-])('a value of $name that is %j is missing', (field, value) => {
+])('a value of $name that is $1 is missing', (field, value) => {
   expect(factOf(field, value)).toBeUndefined()
 })
 
