@@ -5,7 +5,7 @@ import type { RecordAppender, Transport } from '../kafka/transport.ts'
 import { byteWriter } from '../schemas/codec.ts'
 import type { Topic } from '../schemas/topic.ts'
 
-/** Number of unsent bytes at which `isFull` requests a flush. */
+/** Number of unsent bytes above which `isFull` is true. */
 const FULL_BYTES = 4 * 1024 * 1024
 
 /**

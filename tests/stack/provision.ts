@@ -5,9 +5,9 @@ import { limitsSchemas } from '../../schemas/limits/topics.ts'
 import type { ServiceSchemas } from '../../schemas/service.ts'
 
 /**
- * Creates the topics of one service, and the topics of the rate limits, because every API reads them. Creating the
- * topics of all services would take three more seconds of CPU time per broker. Other tests cover `npm start`, which
- * creates all topics.
+ * Creates the topics of one service and of the rate limits, and registers their schemas. Every API reads the topics of
+ * the rate limits. Creating the topics of all services would take three more seconds of CPU time per broker. Other
+ * tests cover `npm start`, which creates all topics.
  * @param schemas the schemas of the service, and those of other services whose topics it reads or writes
  */
 export async function provisionService(

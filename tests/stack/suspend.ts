@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { waitUntil } from '../../deploy/local/wait.ts'
 
-/** Time limit of suspending. It usually takes milliseconds, but it takes longer on a busy machine. */
+/** Time limit for suspending a process. Suspending usually takes milliseconds, but more on a busy machine. */
 const SUSPEND_TIMEOUT_MS = 10_000
 const LOOK_EVERY_MS = 1
 
 /**
- * Suspends a process with SIGSTOP, and waits until all its threads have stopped. When `process.kill` returns, threads
- * on other cores may still be running for many milliseconds, so a suspended server could still answer a request. Linux
- * only.
+ * Suspends a process with SIGSTOP, and waits until all its threads have stopped. After `process.kill` has returned,
+ * threads on other cores may continue to run for many milliseconds, so a suspended server could still answer a request.
+ * Linux only.
  */
 export async function suspend(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP')

@@ -17,7 +17,7 @@ export default command({
     KAFKA_BROKERS: 'Addresses of the brokers. Default: the broker of the running npm start.',
     SCHEMA_REGISTRY_URL: 'URL of the schema registry. Default: the registry of the running npm start.',
     API_URL: 'Base URL of the HTTP API. Default: that of the running npm start.',
-    MILLRACE_HOME: "Folder of the key that signs users' tokens. Default: .millrace.",
+    MILLRACE_HOME: "Folder of the running npm start and of the key that signs users' tokens. Default: .millrace.",
   },
   examples: [
     ['--rate 200 --for 10m --seed 7', 'Plays ten minutes of a different stream.'],

@@ -19,7 +19,7 @@ export const demoServices: readonly DemoService[] = [
 /**
  * Returns the services with these names.
  * @param names separated by commas and perhaps spaces; undefined selects all services
- * @throws Error for a name without a service, and if there is no name
+ * @throws Error if a service has no demo, or if `names` contains no name
  */
 export function chosenServices(all: readonly DemoService[], names: string | undefined): readonly DemoService[] {
   if (names === undefined) return all

@@ -1,7 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { DeadLetterRecord } from '../../pipelines/engine/index.ts'
 
-/** Formats a summary of one topology or sink, with one line for each code and processor. */
+/**
+ * Formats a summary of the dead letters of one topology or sink: one line for each combination of code and processor,
+ * and one line for the letters that were replayed.
+ */
 export function formatSummary(name: string, letters: readonly DeadLetterRecord[]): string {
   const open = letters.filter((letter) => !letter.replayed)
   const byCode = Map.groupBy(open, (letter) => `${letter.code}${letter.processor === '' ? '' : ` from ${letter.processor}`}`)
@@ -42,8 +45,8 @@ export function formatDeadLetter(letter: DeadLetterRecord, decode: (value: Buffe
 }
 
 /**
- * Escapes control characters. The data of a record may contain sequences that change what a terminal shows, and line
- * ends, after which its text would look like further fields.
+ * Escapes control characters. The data of a record may contain sequences that change what a terminal shows. It may also
+ * contain line ends, and the text after a line end would look like another field.
  */
 function plain(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

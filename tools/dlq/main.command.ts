@@ -1,7 +1,7 @@
 import { command } from '../../scripts/command-line/command.ts'
 import { choice, flag, integer, repeated, required, text } from '../../scripts/command-line/option.ts'
 
-/** Options that select individual dead letters. */
+/** Options with conditions that dead letters must match. */
 const CONDITIONS = ['offset', 'code', 'source', 'processor'] as const
 
 export default command({

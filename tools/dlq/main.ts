@@ -1,4 +1,4 @@
-/** Entry point of `npm run dlq` (see main.command.ts). Reads KAFKA_BROKERS and SCHEMA_REGISTRY_URL as workers do. */
+/** Entry point of `npm run dlq` (see main.command.ts). Reads the settings of kafka/settings.ts as workers do. */
 import { Admin } from '@platformatic/kafka'
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'

@@ -25,7 +25,7 @@ export interface Person {
 
 export interface People {
   readonly people: readonly Person[]
-  /** The origin of the profiles and places, to be named in a report. */
+  /** The origin of the profiles, to be named in a report. */
   readonly origin: string
 }
 

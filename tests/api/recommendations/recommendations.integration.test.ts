@@ -217,7 +217,7 @@ test(
     const over = async () => ![undefined, 'RUNNING'].includes((await run())?.state)
     await waitUntil(over, { what: 'the training', timeoutMs: TRAINING_MS, intervalMs: 200 })
     const { state, reason, version } = await run()
-    expect({ state, reason }).toEqual({ state: 'IN_FORCE', reason: expect.stringMatching(/questions are too few to compare$/) })
+    expect({ state, reason }).toEqual({ state: 'IN_FORCE', reason: expect.stringMatching(/test cases are too few for a comparison$/) })
 
     const answering = async () => (await list('500')).body.model_version
     await waitUntil(async () => (await answering()) === version, { what: 'the model to answer', ...SOON })

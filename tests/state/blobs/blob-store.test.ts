@@ -154,7 +154,7 @@ describe('a store of blobs in a folder', () => {
   const store = () => blobStore({ shelf: folderShelf(root), draftFolder: folderDrafts })
   const pathOf = (hash: string, suffix = '.zst') => join(root, hash.slice(0, 2), hash + suffix)
 
-  it('detects that a small blob was exchanged or damaged', async () => {
+  it('detects that a small blob was replaced with another blob or damaged', async () => {
     const { hash } = await keep(store(), Buffer.from('precious'))
     const other = await keep(store(), Buffer.from('exchanged'))
     writeFileSync(pathOf(hash), readFileSync(pathOf(other.hash)))
@@ -241,7 +241,7 @@ describe('a store of blobs in a folder', () => {
   })
 
   it("fails with the disk's own error if the disk accepts only the first bytes of a write", async () => {
-    // The pieces of a draft have 16 KiB, so the third write reaches the limit on the size of a file.
+    // A draft is written in pieces of 16 KiB, so the third write reaches the limit on the size of a file.
     const command = 'ulimit -f 33; exec "$0" "$@"'
     const child = join(import.meta.dirname, 'children/limited-writer.ts')
     const { stdout } = await promisify(execFile)('bash', ['-c', command, process.execPath, child, join(folder, 'limited')])
@@ -311,7 +311,7 @@ describe('a store of blobs in a bucket', () => {
     expect(await contentOf(bucketStore, hash)).toEqual(Buffer.from('renewed'))
   })
 
-  it('refuses a draft whose file cannot be read, for example because it was deleted', async () => {
+  it('cannot store a draft whose file was deleted', async () => {
     const missing = { kind: 'file', path: join(bucketDrafts, 'missing.draft'), length: 100_000 } as const
     const stored = bucketStore.shelf.put(sha256(Buffer.from('missing')), missing)
     await expect(stored).rejects.toThrow(BlobsUnavailableError)
@@ -332,7 +332,7 @@ describe('a store of blobs in a bucket', () => {
     expect(await shelf.removeUntouched(sha256(Buffer.from('x')), Date.now())).toBe(false)
   })
 
-  it('is unavailable when its server does not answer', async () => {
+  it('is unavailable when its server cannot be reached', async () => {
     const client = await s3Client('http://127.0.0.1:1')
     const shelf = await bucketShelf({ client, bucket: 'b', prefix: '', renewAfterMs: 1, timeoutMs: 50, now: Date.now })
     const blobs = blobStore({ shelf, draftFolder: join(folder, 'drafts') })

@@ -52,7 +52,7 @@ const slow: WritePace = { bulksInFlight: 1, documentsPerBulk: 250, inTurn: (send
 test.each<[string, WritePace | undefined, number]>([
   ['at full pace', undefined, 2],
   ['at a pace of one bulk', slow, 1],
-])('%s, a write sends a limited number of bulk requests at a time, and ends when no request is in flight', async (_, pace, expected) => {
+])('%s, a write sends a limited number of bulk requests at a time, and ends only when none is in flight', async (_, pace, expected) => {
   let [inFlight, most, ended] = [0, 0, 0]
   const client = {
     async call(call: SearchCall) {
@@ -70,7 +70,7 @@ test.each<[string, WritePace | undefined, number]>([
   expect([most, inFlight, ended]).toEqual([expected, 0, expected])
 })
 
-test('refused documents are named in order', async () => {
+test('refused documents of several batches are reported in order', async () => {
   const mapping = { type: 'mapper_parsing_exception', reason: 'failed' }
   const { writer } = world((call) =>
     items(

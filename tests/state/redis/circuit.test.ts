@@ -13,7 +13,7 @@ test('a circuit stays closed while answers arrive', () => {
   expect(one.admit()).toBe('send')
 })
 
-test('a circuit opens after a failure, sends one batch as a probe after the pause, and closes after an answer', () => {
+test('a circuit opens after a failure, admits one batch as a probe after the pause, and closes after an answer', () => {
   const { clock, one } = clocked()
   one.failed()
   expect([one.isOpen, one.admit()]).toEqual([true, 'skip'])
@@ -42,7 +42,7 @@ test('pauses double up to 200 ms and start from the minimum after an answer', ()
   expect(one.admit()).toBe('probe')
 })
 
-test('one late answer leaves the circuit closed; the circuit opens when no answer has been on time for 20 ms', () => {
+test('a brief stall leaves the circuit closed; the circuit opens when no answer has been on time for 20 ms', () => {
   const { clock, one } = clocked()
   // A brief stall of Redis makes many batches late at the same time.
   for (let batch = 0; batch < 25; batch++) one.late()

@@ -105,9 +105,9 @@ describe.each(fullRowBytes)('with rows of %d bytes', (fullBytes) => {
 test('values that remain after an expiry are kept, even if they need more rows than before', async () => {
   const opened = await testBackends[0]()
   const store = openStore(newStore(12), opened.backend, CACHE_BYTES)
-  // Values are added in descending order of time, so the long value comes last and completes the first row together
-  // with the other values. After the expiry, the store writes the values in chronological order. The long value then
-  // fills a whole row, and the other values need a second row.
+  // The kept values are added in descending order of time, so the long value comes last and completes the first row
+  // together with the other values. After the expiry, the store writes the values in chronological order. The long
+  // value then fills a whole row, and the other values need a second row.
   const kept = [
     { time: 45, value: 'a value that fills a row' },
     { time: 46, value: 'b' },

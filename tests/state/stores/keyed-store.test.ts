@@ -258,7 +258,10 @@ test('a scan that omits new keys sees the changes of all other keys, and encodes
   expect(shown).not.toHaveProperty('b')
 })
 
-/** Cache sizes. With the tiny cache, the store evicts the committed rows before the scan continues. */
+/**
+ * Cache sizes, and whether the scan omits new keys. With the tiny cache, the store evicts the committed rows before the
+ * scan continues.
+ */
 const CACHES = [
   { cache: 'large', cacheBytes: 250_000, keys: 'all', omitsNew: false },
   { cache: 'tiny', cacheBytes: 1, keys: 'all', omitsNew: false },
@@ -323,7 +326,7 @@ test.each(['keyed', 'sparse', 'packed'] as const)(
   },
 )
 
-test('a changed key is kept after its eviction from the cache', async () => {
+test('a change to a key that the cache has evicted is not lost', async () => {
   const backend = (await testBackends[0]()).backend
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend, 2 * 210)
   store.get('a')
@@ -359,7 +362,7 @@ function fallibleCodec(error: Error): Codec<string> & { works: boolean } {
   return codec
 }
 
-test('a multi-get that needs an unknown schema is retried once the schema is loaded', async () => {
+test('a multi-get that fails because of an unknown schema can be repeated once the schema is loaded', async () => {
   const { backend, session } = await testBackends[0]()
   const codec = fallibleCodec(new UnknownSchemaError(7))
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(codec) }), backend)

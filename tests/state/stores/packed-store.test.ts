@@ -96,7 +96,7 @@ test('rows are written, found and prefetched as bytes, and a changed row is enco
   expect(next.get('nobody')).toBeUndefined()
 })
 
-test('rows that the small cache has evicted are read again', async () => {
+test('rows that a small cache has evicted are read again', async () => {
   const { backend, session } = await testBackends[0]()
   const store = openStore(packedStore('terms', { key: utf8, value: raw(utf8) }), backend, 2_000)
   for (let i = 0; i < 200; i++) {

@@ -68,7 +68,7 @@ test.each<[string, (folder: string) => void]>([
 test.each<[string, (folder: string) => void]>([
   ['is no longer locked', () => {}],
   ['is already deleted', (folder) => rmSync(join(folder, 'generation-1'), { recursive: true })],
-])('a database that another process replaces while it is opened is neither used nor counted as damaged: it %s', async (_what, leave) => {
+])('a database that another process replaces during its opening is neither used nor counted as damaged: it %s', async (_what, leave) => {
   const folder = await writtenFolder()
   await withReplaceableState({ folder }, notDeleted, async (backend) => expect(await backend.scrub()).toBe(true))
   cpSync(join(folder, 'generation-1'), join(folder, 'generation-2'), { recursive: true })

@@ -49,7 +49,7 @@ function get(column: StateColumn, key: string): string | undefined {
   return value && String(value)
 }
 
-test('stores and partitions are isolated, even from neighbours at the end of the key space', async () => {
+test('stores and partitions are isolated, even at the boundaries of their key spaces', async () => {
   const folder = newFolder()
   let backend = await openRocksdbBackend({ folder })
   const spaces = ['totals 0', 'totals 1', 'names 0'].map((name) => name.split(' '))
@@ -167,7 +167,7 @@ test('positions are exact up to 2^53 - 1 and persist', async () => {
   await backend.close()
 })
 
-test('clearing a key space empties it and its positions, immediately and after a restart', async () => {
+test('clearing a key space deletes its rows and positions at once, and they are still absent after a restart', async () => {
   const folder = newFolder()
   let backend = await openRocksdbBackend({ folder })
   let session = backend.session(TOPOLOGY)
@@ -217,7 +217,7 @@ test('a clear that was interrupted is completed at the next open', async () => {
   })
 })
 
-test('a folder that another worker has open cannot be opened', async () => {
+test('a folder that is already open cannot be opened again by the same process or by another', async () => {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder })
   await expect(openRocksdbBackend({ folder })).rejects.toThrow(StateLocked)

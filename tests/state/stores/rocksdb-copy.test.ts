@@ -40,7 +40,7 @@ test('a copy waits while its target database is overloaded, and can be stopped w
   expect(await stopped).toBe(false)
 })
 
-test('when the copy replaces its database, only changes since the copy caught up remain to be applied', async () => {
+test('when a copy replaces the database, only the changes made during the catch-up remain to be applied', async () => {
   const written: [database: Database, change: unknown][] = []
   const binding: Partial<RocksdbBinding> = {
     db_get_property: () => '0',
@@ -58,7 +58,7 @@ test('when the copy replaces its database, only changes since the copy caught up
   written.length = 0
 
   let slices = 0
-  /** On a busy machine, catching up may take several slices. */
+  /** Makes one change, before the first slice. On a busy machine, catching up may take several slices. */
   const lateChange = () => {
     if (++slices === 1) live.write(meanwhile)
     return true

@@ -152,7 +152,10 @@ describe('a set with a capacity of 50,000 items, an error rate of 1 % and a life
   const MANY = 1_000_000
   const FILL_TIMEOUT_MS = 120_000
 
-  /** Adds items to a store at equal intervals. Returns the store, and how many items were mistaken for others. */
+  /**
+   * Adds items to a new store at equal intervals. Returns the store, how many items were mistaken for others, and the
+   * time at the end.
+   */
   function filled(items: number, overMs: number): { store: SeenSetStore<string, string>; mistaken: number; now: number } {
     const store = openStore(newStore(SHAPE), memoryBackend(), MANY)
     let mistaken = 0
@@ -184,8 +187,8 @@ describe('a set with a capacity of 50,000 items, an error rate of 1 % and a life
     const read = seenSetReader({ item: utf8, ...SHAPE }).open((page) => pages.get(page), now)
     expect(mistaken / items).toBeLessThan(SHAPE.errorRate)
     for (let i = 0; i < items; i++) if (!read.has(`item-${i}`)) expect.fail(`item ${i} was forgotten`)
-    // A new item that is mistaken for an old one may be stored nevertheless, because the old item could have been added
-    // again.
+    // A new item that is mistaken for an old one may be stored nevertheless, because adding an old item again renews
+    // its lifetime.
     expect(store.size('ann', now)).toBeGreaterThanOrEqual(items - mistaken)
     expect(store.size('ann', now)).toBeLessThanOrEqual(items)
     const sizes = Array.from(pages.values(), ({ length }) => length)
@@ -356,7 +359,7 @@ describe('a lifetime', () => {
     expect(store.has('ann', 'x', START + 49 * DAY_MS)).toBe(true)
   })
 
-  test('of older items ends when the store checks their page, which it does again when the newest items of the page expire', async () => {
+  test('of older items ends when the store checks their page; the next check takes place when the newest items of the page expire', async () => {
     const backend = memoryBackend()
     const store = openStore(newStore({ lifetimeMs: MONTH_MS }), backend)
     store.add('ann', 'x', START)

@@ -48,7 +48,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: lifeSteps },
 )
 
-/** The additions to each key whose buckets are kept, as [bucket, by]. */
+/** For each key, the additions whose buckets are kept, as [bucket, by]. */
 type Model = Map<string, [number, number][]>
 
 function copy(model: Model): Model {

@@ -79,7 +79,7 @@ test('records from a recreated topic are not mistaken for a repeated insert', as
   expect(await rowsOf(client, 'SELECT toUInt32(count()) AS count FROM events')).toEqual([{ count: 10 }])
 })
 
-test("a table's progress belongs to that table alone, and a recreated table has none", async () => {
+test('each partition that a table has caught up with counts once, and a recreated table has caught up with none', async () => {
   const { client, store } = await open()
   const caughtUp = async () => (await caughtUpPartitions(client as unknown as TableReader, 'events'))[0]
   expect(await caughtUp()).toBe(0)
@@ -174,7 +174,7 @@ test('an insert of binary rows creates one part, sets the position after the las
   expect(found).toEqual(texts.map((id, number) => ({ id, number, at: NOVEMBER })))
 })
 
-test('binary rows that do not match the columns are not reported as an unavailable store', async () => {
+test('binary rows that do not match the columns are not reported as an unavailable target', async () => {
   const { client } = await testDatabase()
   const { rowsOf: _, ...definition } = eventsTable
   const store = tableStore({ ...definition, binaryColumns: ['id', 'number', 'nothing'], writeRows() {} }, client, ALONE)
@@ -187,7 +187,7 @@ test('binary rows that do not match the columns are not reported as an unavailab
   await expect(attempt).rejects.not.toBeInstanceOf(TargetUnavailableError)
 })
 
-test('of several rows with the same identity, the one with the greatest offset is kept', async () => {
+test('of several rows with the same sorting key, the one with the greatest offset is kept', async () => {
   const { client, store } = await open()
   const same = (offset: number, at: number) => [{ offset, row: { id: 'same', number: 0, at } }]
   await store.insert({ topic: 'topic', partition: 0, rows: same(1, NOVEMBER) })
@@ -195,14 +195,14 @@ test('of several rows with the same identity, the one with the greatest offset i
   expect(await rowsOf(client, 'SELECT toUInt32(kafka_offset) AS kafka_offset FROM events FINAL')).toEqual([{ kafka_offset: 2 }])
 })
 
-test('a value that does not fit its column is not reported as an unavailable store', async () => {
+test('a value that does not fit its column is not reported as an unavailable target', async () => {
   const { store } = await open()
   const attempt = store.insert({ topic: 'topic', partition: 0, rows: [{ offset: 1, row: { id: 'x', number: 'text', at: NOVEMBER } }] })
   await expect(attempt).rejects.toThrow()
   await expect(attempt).rejects.not.toBeInstanceOf(TargetUnavailableError)
 })
 
-test('if ClickHouse does not respond, the store is unavailable until it does', async () => {
+test('the target is unavailable while ClickHouse does not respond, and is available again afterwards', async () => {
   const server = await privateClickhouse()
   const client = connectSinkClickhouse({ url: server.address })
   onTestFinished(() => client.close())
@@ -223,7 +223,7 @@ test('a table keeps its identity until it is dropped', async () => {
   expect(await store.prepare()).not.toBe(identity)
 })
 
-test('sinks that start together agree on the identity', async () => {
+test('sinks that start together agree on the identity of their table', async () => {
   const { client } = await testDatabase()
   const identities = await Promise.all(Array.from({ length: 4 }, () => tableStore(eventsTable, client, ALONE).prepare()))
   expect(new Set(identities).size).toBe(1)

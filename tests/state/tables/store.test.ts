@@ -14,9 +14,9 @@ function refusing(code: string) {
 
 test.each([
   ['the disk is full', '75'],
-  ['the operating system has no memory', '173'],
+  ['the operating system has no free memory', '173'],
   ["the user's quota is used up", '201'],
-  ['the memory is full', '241'],
+  ['the memory limit is exceeded', '241'],
   ['a replica lags behind the quorum', '289'],
   ['an alteration of a replicated table is not finished', '341'],
   ['the status of the replica is changing', '416'],

@@ -64,7 +64,7 @@ it('the old version stays in force when the new one is damaged or cannot be open
   expect(timers).toEqual([])
 })
 
-it('the fetch is retried if the store did not respond', async () => {
+it('the fetch is retried if the blob store did not respond', async () => {
   const here = localVersions({ blobs, folder, now: Date.now })
   let isAway = true
   const { versions, told, timers } = inForce({
@@ -115,7 +115,7 @@ it('only the version that was requested last is put into force, even if an earli
   expect(told).toEqual(['discarded seven', 'switched to v8'])
 })
 
-it('a version that is opened after closing is discarded', async () => {
+it('a version that finishes opening only after close is discarded', async () => {
   const { versions, told } = inForce()
   versions.want(await publish(9, { model: 'nine' }))
   versions.close()

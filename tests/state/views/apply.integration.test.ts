@@ -142,7 +142,7 @@ test('a view has caught up when it has read all its topics, until it falls back 
   expect(await flag()).toBe(1)
 })
 
-test('clearing removes all keys of one partition except its positions, and no keys of other partitions', async () => {
+test('clearing removes all keys of one partition except the key of its positions, and no keys of other partitions', async () => {
   const { redis, view, tag, store, batch } = await open()
   const operations = Array.from({ length: 3_000 }, (_, index): ViewOperation => ({ op: 'set', key: `${tag}:${index}`, value: '' }))
   await store.apply(batch(undefined, 1, operations, { caughtUp: true }))
@@ -220,7 +220,7 @@ test('a clearing that begins late does not empty a view that another process has
   expect([await redis.exists(`${tag}:new`), await redis.exists(caughtUpKey(view, 3))]).toEqual([1, 1])
 })
 
-test('a key that belongs to another shard is refused', async () => {
+test('a key without the tag of its partition is refused, because it may be on another shard', async () => {
   const { store, batch } = await open()
   await expect(store.apply(batch(undefined, 1, [{ op: 'del', key: 'elsewhere' }]))).rejects.toThrow('does not begin with')
 })

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { connectHistory, QUERY_SECONDS } from '../../../tools/recommendations/history/connect.ts'
 import { exportHistory } from '../../../tools/recommendations/history/export.ts'
 
-/** Starts a server without interactions. */
+/** Starts a server that answers every query with an empty result. */
 async function emptyServer(): Promise<string> {
   const server = createServer((_request, response) => void response.end())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -37,6 +37,6 @@ test('if there are too many tokens, the most frequent ones remain', () => {
   expect(namesByRow(tokens)).toEqual(Array(4).fill(['title:number']))
 })
 
-test('items without content have no tokens, but there is a placeholder for the list of names', () => {
+test('items without content have no tokens, and the list of names then contains a placeholder', () => {
   expect(itemTokens([8n, 9n], contentOf)).toMatchObject({ names: ['none'], starts: Uint32Array.of(0, 0, 0) })
 })

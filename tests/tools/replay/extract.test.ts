@@ -5,7 +5,7 @@ test('hashtags keep their spelling, and digits alone are not a hashtag', () => {
   expect(extractTerms('#Sandy hits #NYC, #1 of #2012 #Sandy ＃台風 #a_b').hashtags).toEqual(['#Sandy', '#NYC', '#台風', '#a_b'])
 })
 
-test('phrases are two or three adjacent words, of which the first and the last name a topic', () => {
+test('phrases are two or three adjacent words, of which neither the first nor the last is a stop word', () => {
   expect(extractTerms('Hurricane Sandy approaches the East Coast').phrases).toEqual([
     'Hurricane Sandy',
     'Hurricane Sandy approaches',

@@ -68,7 +68,7 @@ test('a row whose id does not fit in a signed 64-bit integer is reported and ski
   expect(bad).toEqual(['row 3: tweet_id 9223372036854775808, created_at 2012-10-28T00:00:03Z'])
 })
 
-test.each([0, Number.NaN])('tweets with the same timestamp are sent at once, even at speed %s', (speed) => {
+test.each([0, Number.NaN])('tweets with the same timestamp are sent at the same time, even at speed %s', (speed) => {
   const times = replayTimes(speed, 1_000)
   expect([5, 5].map((at) => times.next(at))).toEqual([0, 0])
 })

@@ -17,11 +17,11 @@ export const sellerCaller = ({ id }: DemoSeller) => ({ subject: id, scope: 'sell
 
 /**
  * Stores the categories and sellers, and creates products for sellers that have none. Returns the variants on offer.
- * @param say prints a message about each refused request, except requests for single products
+ * @param say prints a message about each failed request, except requests for single products
  */
 export async function fillCatalogue(client: DemoClient, seed: number, say: (text: string) => void): Promise<OfferedVariant[]> {
   const must = (what: string, { status, code }: Reply): boolean => {
-    if (code !== '') say(`${what} was refused: ${status} ${code}`)
+    if (code !== '') say(`the request for ${what} failed: ${status} ${code}`)
     return code === ''
   }
   for (const { id, body } of DEMO_CATEGORIES) must(`category ${id}`, await client.ask(ADMIN, 'PUT', `/api/v1/categories/${id}`, body))

@@ -19,7 +19,7 @@ const LATE_SHARE = 0.01
 const TOO_LATE_SHARE = 0.002
 const AHEAD_SHARE = 0.0005
 const MALFORMED_SHARE = 0.0005
-/** Probability with which a term is drawn with the frequencies of the user's country. */
+/** Probability that a term is drawn with the frequencies of the user's country. */
 const LOCAL_SHARE = 0.4
 /** Interval of retweet storms, in which many users retweet the same tweet for half a minute. */
 const STORM_EVERY_MS = 6 * MINUTE_MS

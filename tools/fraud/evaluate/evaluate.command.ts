@@ -20,7 +20,7 @@ export default command({
       text('CSV file, optionally gzipped, with the columns of the payments data set, ordered by time.', { placeholder: 'FILE' }),
     ),
     test: required(
-      text('CSV file for the test, in the same format. If it is the same file, --test-from divides it.', { placeholder: 'FILE' }),
+      text('CSV file for the test, in the same format. It may be the --train file, which --test-from divides.', { placeholder: 'FILE' }),
     ),
     'train-from': text('Learns from payments from this day on, such as 2018-04-08. Earlier payments only fill the profiles.', {
       placeholder: 'DAY',

@@ -47,7 +47,8 @@ export async function replayPayments(payments: AsyncIterable<LabelledPayment>, p
     if (part === PART.none) continue
     matrix.add(input)
     parts.push(part)
-    // Files that do not distinguish kinds of fraud give no number for them, so every fraud gets at least the number 1.
+    // A file that does not distinguish kinds of fraud may have no number for a fraud, or 0, which marks legitimate
+    // payments. Every fraud therefore gets at least the number 1.
     scenarios.push(isFraud ? Math.max(1, scenario) : 0)
   }
   return { parts: Uint8Array.from(parts), scenarios: Uint8Array.from(scenarios) }

@@ -13,8 +13,8 @@ const LEARNED_BY_HEART = ['time.hour_utc', 'time.weekday_utc', 'merchant.txn_cou
 
 /**
  * Returns whether the default models read an input. Some inputs are meaningless in generated traffic, such as hours and
- * the sizes of merchants. Counts of confirmed frauds are also excluded, because in generated traffic nearly every
- * entity with a confirmed fraud commits further frauds. Rules and the fraud rates of merchants cover this risk.
+ * the sizes of merchants. Counts and rates of confirmed frauds are also excluded, because in generated traffic nearly
+ * every entity with a confirmed fraud commits further frauds. The seeded rules cover this risk.
  */
 export function isUsed(input: string): boolean {
   return !LEARNED_BY_HEART.includes(input) && !HISTORY_OF_VERDICTS.some((part) => input.includes(part))

@@ -26,7 +26,7 @@ export interface ServedOptions {
 export async function servedLists(client: ClickHouseClient, history: History, options: ServedOptions): Promise<JudgedList[]> {
   const { before, most = MOST_LISTS, signal } = options
   // Most lists are not followed by a choice. Only lists with an item that their user interacted with at some time count
-  // towards the maximum. Otherwise, a busy service would have to discard nearly all lists that it reads.
+  // towards the maximum. Otherwise, nearly all lists that are read from a busy service would have to be discarded.
   const result = await client.query({
     query: `
       SELECT toString(user_id), toString(toUnixTimestamp64Milli(served_at)), groupArray(toString(item_id)), groupArray(position),

@@ -4,7 +4,10 @@ import { BUNDLE_FILES, type BundleManifest, DIMENSIONS, digestOf } from '../../.
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import type { Factorised } from './factorise.ts'
 
-/** Completes a bundle after its other files have been written. A folder without a manifest is not a bundle. */
+/**
+ * Writes the manifest of a bundle, which must already contain all other files. A folder without a manifest is not a
+ * bundle.
+ */
 export async function writeManifest(folder: string, factorised: Factorised, sequence: number, trainedAt: number): Promise<void> {
   const files: Record<string, { bytes: number; sha256: string }> = {}
   for (const name of BUNDLE_FILES) files[name] = await digestOf(join(folder, name))

@@ -13,7 +13,7 @@ export interface Comparison {
    */
   readonly candidate: number
   readonly inForce: number
-  /** The means of both versions for groups of users, by their number of earlier interactions. */
+  /** The means of both versions for groups of test cases, by the number of earlier interactions of the user. */
   readonly groups: readonly GroupQuality[]
   /**
    * Bounds of the 95 % interval of the difference between the means. With fewer than two users, the interval is -1 to

@@ -15,8 +15,8 @@ import { BUNDLE_FOLDER, trainVersion } from './train-version.ts'
 
 /**
  * The training program. A worker starts it with the path of a job file. The program writes the result beside the job
- * file. Before a version goes into force, the program stores its files. The program ends when its standard input is
- * closed, because this means that the worker has ended.
+ * file. If the result puts a version into force, the program stores the files of that version first. The program ends
+ * when its standard input is closed, because this means that the worker has ended.
  */
 async function main(file: string): Promise<void> {
   const job = childJobSchema.parse(JSON.parse(await readFile(file, 'utf8')))

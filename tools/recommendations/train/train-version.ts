@@ -152,7 +152,7 @@ export async function trainCandidate(
 }
 
 function verdictOf(questions: number, high: number): { state: 'IN_FORCE' | 'REFUSED'; reason: string } {
-  if (questions < LEAST_QUESTIONS) return { state: 'IN_FORCE', reason: `${questions} questions are too few to compare` }
+  if (questions < LEAST_QUESTIONS) return { state: 'IN_FORCE', reason: `${questions} test cases are too few for a comparison` }
   if (high < 0) return { state: 'REFUSED', reason: 'its lists are worse than the current ones' }
   return { state: 'IN_FORCE', reason: '' }
 }

@@ -4,8 +4,9 @@ import { openRocksdbBackend } from '../../../../state/stores/rocksdb-backend.ts'
 import { openStore, raw, TOPOLOGY } from '../harness.ts'
 
 /**
- * Writes batches until it is killed or a write fails: batch n sets every key to n and the position to n. Values are
- * padded, so that memtables are flushed during the run. Prints n after each write.
+ * Writes batches until a write fails or the process is killed: batch n sets every key to n and the position to n.
+ * Values are padded, so that memtables are flushed during the run. Prints n after each write. After a failed write,
+ * prints the name of the error and kills its own process.
  */
 const KEYS = 100
 const PADDING = 'x'.repeat(2000)

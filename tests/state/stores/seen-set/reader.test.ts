@@ -37,7 +37,7 @@ test('a reader of the pages gives the same answers as the store', () => {
   )
 })
 
-test('a page that cannot be read counts as empty if the caller passes a function for its error, which is thrown otherwise', () => {
+test('a page that cannot be read counts as empty if the caller passes a function for the error; otherwise, the error is thrown', () => {
   const reader = seenSetReader({ item: utf8, ...SHAPE })
   const reported: string[] = []
   const tolerant = reader.open(

@@ -22,7 +22,7 @@ test('changes to one rule at the same time are separate rows, and the newest one
   expect(await found()).toEqual(['"third"', '"second"', '"first"'])
 })
 
-test('an insert creates a single part even if the server is not in UTC', async () => {
+test('an insert creates a single part even if the time zone of the session is not UTC', async () => {
   const { url, database } = await testDatabase()
   const client = createClient({ url, database, clickhouse_settings: { session_timezone: 'Asia/Tokyo' } })
   onTestFinished(() => client.close())

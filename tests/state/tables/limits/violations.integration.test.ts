@@ -81,7 +81,7 @@ test('a query for the newest violations reads only the last hour, from rows that
   expect(await rowsOf(client, query)).toHaveLength(1)
 })
 
-test('a table from an earlier version gets the rows that are sorted by time', async () => {
+test('a table from an earlier version gets the projection that sorts its rows by time', async () => {
   const { client } = await testDatabase()
   const { parts, migrations, ...earlier } = limitViolationsTable
   const row = limitViolationsTable.rowsOf('a', violation(NOW, 'one', 'a'))[0]

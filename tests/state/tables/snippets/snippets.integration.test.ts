@@ -50,7 +50,7 @@ beforeAll(async () => {
   await tableStore(snippetsTable, client, { cluster: undefined }).prepare()
   await client.command({ query: 'SYSTEM STOP MERGES snippet_texts' })
   await insert(all)
-  // A sink repeats an insert if its answer was lost.
+  // A sink repeats an insert whose answer was lost.
   await insert(all.slice(-100))
   await insert([...deleted].map((number) => snippet(number, { is_deleted: true, title: '', text: '' })))
 })
@@ -92,7 +92,7 @@ test.each([
 
 test('a search for a word that most snippets contain ends at the newest 2,000 snippets', async () => {
   const { total, ids } = await search(['func'])
-  // Deleted snippets whose earlier rows are still in the table count towards the limit.
+  // Repeated rows, and the earlier rows of deleted snippets, count towards the limit.
   expect(total).toBeGreaterThan(MOST_FOUND - 110)
   expect(total).toBeLessThanOrEqual(MOST_FOUND)
   expect(ids).toEqual(matching(['func']).slice(0, total))

@@ -72,7 +72,8 @@ test('damaged records are refused if the decoder refuses them or their counts ma
 })
 
 test('rows in several blocks are read, and blocks with a wrong size are refused', () => {
-  // An empty `adds_as`, and one row, in a block that states its size: term "a", minute 1, woeid 2 and volume 3.
+  // The body has an empty `adds_as` and two blocks, of which only the first states its size. Each block contains one
+  // row: term "a", minute 1, woeid 2 and volume 3.
   const row = [2, 0x61, 2, 2, 4, 0, 2, 6, 0]
   const body = Buffer.from([0, 1, 2 * row.length, ...row, 2, ...row, 0])
   const expected = { term: 'a', minute: 1, woeids: [2], volumes: [3] }

@@ -109,7 +109,7 @@ test('each payment counts once for later payments, however far the sink lags beh
   }
 })
 
-test('payments above the limit are counted per second, and the sink removes them from these counts', async () => {
+test('payments in flight above the maximum number are counted per second, and the sink removes them from these counts', async () => {
   const { profiles, enrich, sink, redis, keys } = await world()
   const count = MOST_IN_FLIGHT + 100
   const requests = Array.from({ length: count }, (_, index) =>

@@ -96,7 +96,7 @@ async function world(count: number, everyth = 1) {
 
 const idsOf = (stack: Stack | undefined) => stack?.candidates.map(({ userId }) => userId) ?? []
 
-test('in a densely populated area, the searches of a user who swipes all candidates eventually find all other users', async () => {
+test('in a densely populated area, the searches of a user who swipes all candidates eventually find all suitable users', async () => {
   const { suitable, build, swipe, redis, keys } = await world(12_000, 100)
   const shown = new Set<string>()
   for (let round = 0; round < 6; round++) {

@@ -273,7 +273,7 @@ test('a block made after the return remains, although the records about the dele
   expect(await reasons()).toEqual(['blocks', 'blocked'])
 })
 
-test('a block by the other user outlasts the deletion, even before the view includes it', async () => {
+test('a block by the other user outlasts the deletion, even before the view includes the block', async () => {
   const { ann, apply, profileOf, relations, command, leave, note, reasons } = await annAndBob()
   await apply(profileOf(ann, null), profileOf(BOB, null))
   const at = command('block', BOB, ann)

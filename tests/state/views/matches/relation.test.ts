@@ -16,7 +16,7 @@ test.each<[string, Partial<MatchRelation>]>([
   ['a super-like', { liked_at: TIME, is_super_like: true }],
   ['a match', MATCH],
   ['an ended match with blocks', { ...MATCH, has_ended: true, blocks: true, is_blocked: true }],
-])('%s is stored in a few bytes and read back', (_name, given) => {
+])('%s is stored in at most 64 bytes and read back', (_name, given) => {
   const relation = { ...NOTHING, ...given }
   const [text, score] = [storedRelation(relation), likeScore(relation)]
   expect(text?.length ?? 0).toBeLessThanOrEqual(COMPACT_BYTES)

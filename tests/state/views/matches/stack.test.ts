@@ -59,7 +59,7 @@ test.each([
   { max_age_pref: 40 },
   { max_dist_km: 51 },
   { birth_date: '1990-05-02' },
-])('a stack ends when the viewer changes %j', (change) => {
+])('a stack becomes invalid when the viewer changes %j', (change) => {
   expect(basis(change)).not.toBe(basis())
 })
 

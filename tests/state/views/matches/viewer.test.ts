@@ -90,7 +90,7 @@ test('a rewind is never missing while the sink moves it from the notes into the 
   expect(isNoted || state.self?.exceptions.includes(BOB)).toBe(true)
 })
 
-test('the list of blocks follows the notes that the view does not include yet, page by page', async () => {
+test('the pages of the list of blocks take into account the notes that the view does not include yet', async () => {
   const keys = userKeys(0, ANN)
   const { reader, apply, caughtUp } = fakeRedis()
   const read = async (from: number, limit: number) => await readBlocks(reader, keys, from, limit)
@@ -106,7 +106,7 @@ test('the list of blocks follows the notes that the view does not include yet, p
   ])
   note('e', '20 1')
   note('c', '20 0')
-  // This note was stored late: the user has blocked again since.
+  // This note was stored late: since then, the user has blocked `a` again.
   note('a', '5 0')
   apply([{ op: 'hset', key: keys.recent, fields: { [severedField('f', 'blocked')]: '20 1', [severedField('f', 'ended')]: '20 1' } }])
   expect([await read(0, 2), await read(2, 2), await read(4, 2)]).toEqual([
@@ -119,7 +119,7 @@ test('the list of blocks follows the notes that the view does not include yet, p
   expect(await read(0, 10)).toEqual({ total: 4, ids: ['e', 'd', 'b', 'a'], firstAt: 20 })
 })
 
-test('an unreadable profile counts as not caught up, an unreadable relation hides the other user, and other unreadable data are missing', async () => {
+test('an unreadable profile counts as not caught up, an unreadable relation hides the other user, and other unreadable data count as missing', async () => {
   const [ann, bob] = [ANN, BOB].map((id) => ({ id, partition: 0 }))
   const keys = userKeys(0, ANN)
   const { reader, apply, caughtUp } = fakeRedis()

@@ -103,7 +103,7 @@ test.each([[[]], [[1n]], [[1n, 2n, 3n]]])('a candidate is rendered as it would b
   expect(candidates[0].variants).toEqual(sample_tweets.length === 0 ? [] : ['a', 'tab\t"a"'])
 })
 
-test('a candidate may lack its ranks and language', async () => {
+test('a candidate may lack its ranks, its language and its number of users', async () => {
   const { reader, write } = view()
   write(list({ entries: [entry('a', { rank_change: null, peak_rank: null, lang: null, users: null })] }))
   const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
