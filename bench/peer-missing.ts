@@ -1,4 +1,4 @@
-/** Thrown when a peer of a benchmark cannot run on this machine. The message contains the reason and a remedy. */
+/** Thrown when a peer cannot run on this machine. The message contains the reason, and a remedy if one is known. */
 export class PeerMissingError extends Error {
   override readonly name = 'PeerMissingError'
 }

@@ -17,6 +17,7 @@ export interface BacklogFigures {
   readonly storedPerSecond: number
   readonly cpu: number
   readonly brokerCpu: number
+  /** CPU time of Redis and ClickHouse together. */
   readonly storesCpu: number
   readonly peakRssMib: number
   readonly stateMib: number

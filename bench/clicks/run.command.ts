@@ -4,7 +4,7 @@ import { integer, text } from '../../scripts/command-line/option.ts'
 export default command({
   call: 'npm run bench:clicks --',
   description:
-    'Measures the clicks pipeline (topology and sinks) in one real worker process, on separate servers, and verifies the number of clicks in ClickHouse after each backlog. Linux only, because times and memory come from /proc.',
+    'Measures the clicks pipeline (topology and sinks) in one real worker process, on separate servers, and verifies the number of clicks in ClickHouse after each backlog. Linux only, because CPU times and memory come from /proc.',
   options: {
     clicks: integer(
       "Clicks per backlog. In three backlogs, the clicks are spread evenly over 100,000 links, spread over them by Zipf's law, or all on one link.",

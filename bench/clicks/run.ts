@@ -27,7 +27,7 @@ const TITLES = [
   'in Redis and ClickHouse/s',
   'worker CPU s/M',
   'broker CPU s/M',
-  'stores CPU s/M',
+  'Redis and ClickHouse CPU s/M',
   'peak RSS MiB',
   'state MiB',
   'others CPU s',

@@ -3,7 +3,7 @@ import type { DataSetName } from '../../scripts/data-sets.ts'
 
 /** Number of partitions of inputs and outputs for every contender. */
 export const PARTITIONS = 4
-/** Topic configuration that keeps all records, because event times are years in the past. */
+/** Topic configuration that keeps all records, because event times can be years in the past. */
 export const KEEP_ALL = { 'retention.ms': '-1' }
 
 /**

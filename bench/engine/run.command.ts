@@ -6,7 +6,7 @@ import { GUARANTEES, JOB_NAMES, MAX_STATE_PADDING, PEER_JOINS, PEER_NAMES, PEER_
 export default command({
   call: 'npm run bench:engine --',
   description:
-    'Measures the engine and a peer alternately, on one broker and one input, and verifies every output. J1 counts terms in windows, J2 computes features of card payments, J3 finds matches. Linux only, because times and memory come from /proc.',
+    'Measures the engine and a peer alternately, on one broker and one input, and verifies every output. J1 counts terms in windows, J2 computes features of card payments, J3 finds matches. Linux only, because CPU times and memory come from /proc.',
   options: {
     job: choice('Job to measure.', JOB_NAMES, { default: 'J2' }),
     peer: choice('Peer to compare with. Missing peers are skipped. "limit" is a loop without an engine, for jobs J1 and J2.', PEER_NAMES),
@@ -40,15 +40,15 @@ export default command({
     ),
   },
   environment: {
-    MILLRACE_DATA: 'Folder of the public data sets; J1 and J2 read tweets and payments. Default: ../shared/data.',
+    MILLRACE_DATA: 'Folder of the public data sets. J1 reads tweets, and J2 reads payments. Default: ../shared/data.',
     PEERS_DIR: "Folder of the peers' programs, each with a run.sh. Default: ../shared/peers.",
     KAFKA_BROKERS: 'An external broker. Default: the benchmark starts one.',
     BENCH_NODE_ARGUMENTS: 'Node arguments for workers, such as --cpu-prof.',
   },
   examples: [
-    ['--peer kafka-streams', 'Compares J2 with Kafka Streams.'],
+    ['--peer kafka-streams', 'Compares the engine with Kafka Streams on J2.'],
     ['--latency 5000', 'Measures the latency at 5,000 records per second.'],
-    ['--records 2400000 --cards 1950000 --state-padding 4096 --memory 768 --runs 1', 'Measures J2 with ten times more state than memory.'],
+    ['--records 2400000 --cards 1950000 --state-padding 4096 --memory 768 --runs 1', 'Measures J2 with ten times as much state as memory.'],
   ],
   check: ({ latency, job, cards, 'state-padding': padding }) => {
     if (job === 'J2') return undefined

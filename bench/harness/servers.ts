@@ -36,6 +36,7 @@ export interface ServersOptions {
    * Servers to start; by default all except the search server. If the registry is among them, all topics are created.
    */
   readonly names?: readonly ServerName[]
+  /** Services of the API that `startApi` starts, separated by commas. Default: trends. */
   readonly apiServices?: string
   readonly brokerHeapMb?: number
   readonly searchHeapMb?: number

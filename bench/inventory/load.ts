@@ -10,7 +10,8 @@ interface Reserved {
 
 /**
  * Sends operations at a rate that does not depend on response times. Half of the operations reserve one unit. The other
- * half end the oldest reservation, alternately by a deduction and by a release.
+ * half end the oldest reservation, alternately by a deduction and by a release. If no reservation is open, they reserve
+ * one unit instead.
  * @param variantAt returns the variant of the nth reservation
  */
 export async function operateAtRate(

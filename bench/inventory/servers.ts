@@ -19,7 +19,7 @@ export interface InventoryServers {
 
 const TOKEN_SECONDS = 3_600
 
-/** @param products the products whose variants have stock */
+/** @param products the products to create; their variants have no stock yet */
 export async function startInventoryServers(folder: string, products: Parameters<typeof seedProducts>[1]): Promise<InventoryServers> {
   const servers = await startServers(folder, WITHOUT_CLICKHOUSE)
   const { addresses, pids, env } = servers

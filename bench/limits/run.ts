@@ -35,8 +35,9 @@ const WARM_UP_SECONDS = 1
 /** The limiter's production timeout (docs/services/limits.md#without-redis). */
 const TIMEOUT_MS = 5
 /**
- * Timeout in the comparison with peers. It is long because the peers also wait for an overloaded Redis. With the usual
- * short timeout, Millrace would decide requests without Redis, and these would count as decisions.
+ * Timeout in the tables of speed and rate, and in the first table of accuracy. It is long because the peers also wait
+ * for an overloaded Redis. With the usual short timeout, Millrace would decide requests without Redis, and these would
+ * count as decisions.
  */
 const PATIENT_MS = 1_000
 

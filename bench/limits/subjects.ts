@@ -69,7 +69,10 @@ export async function openSubject(name: SubjectName, options: SubjectOptions): P
   }
 }
 
-/** Creates Millrace's complete limiter: it matches rules, runs one script per turn of the event loop, and decides. */
+/**
+ * Creates Millrace's complete limiter, which matches rules and counts in Redis.
+ * @param hasLeases true to decide by leases, as in production; false to ask Redis for every decision
+ */
 function ours(redis: Redis, { limit, windowSeconds, prefix, timeoutMs }: SubjectOptions, hasLeases: boolean): Subject {
   const monotonic = () => performance.now()
   const own = ownCounts({ now: Date.now, monotonic })

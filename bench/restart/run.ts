@@ -150,8 +150,8 @@ async function scales(place: Place): Promise<void> {
 }
 
 /**
- * Runs job J2 with the engine and with the peer, causes the same faults in both, and measures latencies by reading the
- * results.
+ * Runs job J2 with the engine and with the peer, causes the same faults and membership changes in both, and measures
+ * latencies by reading the results.
  */
 async function beside(place: Place, { peersDir }: RestartConfig): Promise<void> {
   const mishaps = (['kill', 'rolling', 'failover'] as const).filter((name) => asked.only.includes(name))
@@ -161,7 +161,7 @@ async function beside(place: Place, { peersDir }: RestartConfig): Promise<void> 
   if (peer === undefined) return
   const scaling =
     changes.length === 0 ? undefined : await whereInstalled('Kafka Streams with settings', () => scalingKafkaStreams(peersDir))
-  say(row(['job J2, exactly once, 3 processes, 4 partitions, under load', 'before s', 'longest s', 'partitions stalled > 1 s']))
+  say(row(['job J2, exactly once, up to 3 processes, 4 partitions, under load', 'before s', 'longest s', 'partitions stalled > 1 s']))
   say(row(['---', '--:', '--:', '--:']))
   for (const name of [...mishaps, ...changes]) {
     const other = name === 'add' || name === 'lose' ? scaling : peer

@@ -9,7 +9,7 @@ const PARTITIONS = 6
 const WORKERS = 2
 /**
  * Number of keys that the workers write by processing records. These keys are needed so that the group has committed
- * offsets. All other keys are written directly to the changelog.
+ * offsets. Afterwards, the whole state is written directly to the changelog.
  */
 const PROCESSED_KEYS = 6_000
 /** Time limit for copying the whole state. 60 million rows take several minutes. */

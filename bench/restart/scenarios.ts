@@ -90,7 +90,7 @@ export async function openCluster({ brokers, folder, transport }: Place, options
  */
 export async function copied(workers: readonly WorkerProcess[], partitions: number, timeoutMs: number): Promise<void> {
   const complete = () => workers.reduce((sum, worker) => sum + (worker.status()?.completeStandbys ?? 0), 0)
-  await waitUntil(() => complete() === partitions, { what: 'standby copies', timeoutMs })
+  await waitUntil(() => complete() === partitions, { what: 'waiting until all standbys have caught up', timeoutMs })
 }
 
 export interface RestoreFigures {
@@ -116,7 +116,7 @@ export async function restore(place: Place, keys: number, rounds: number, runs: 
       await cluster.workers[0].stop()
       cluster.wipe(0)
       const worker = cluster.restart(0)
-      const ms = await worker.until(({ ready, partitions }) => ready && partitions.length === 4, 'restored')
+      const ms = await worker.until(({ ready, partitions }) => ready && partitions.length === 4, 'its state is restored')
       const { restored, restoreMs } = worker.status()!
       figures.push({ records: restored, recordsPerSecond: (restored / restoreMs) * 1_000, startToReadySeconds: ms / 1_000 })
     }
@@ -137,7 +137,7 @@ export async function restartInPlace(place: Place, keys: number, runs: number, e
     const seconds: number[] = []
     for (let run = 0; run < runs; run++) {
       await cluster.workers[0][end]()
-      seconds.push((await cluster.restart(0).until(({ ready, partitions }) => ready && partitions.length === 4, 'ready')) / 1_000)
+      seconds.push((await cluster.restart(0).until(({ ready, partitions }) => ready && partitions.length === 4, 'it is ready')) / 1_000)
     }
     return seconds
   } finally {

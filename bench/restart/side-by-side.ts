@@ -34,7 +34,7 @@ const STOOD_MS = 1_000
 export interface SideBySide {
   /** Longest latency of a record before the fault, in ms. */
   readonly before: number
-  /** Longest latency of a record, in ms. It covers the time from the fault until all partitions were flowing again. */
+  /** Longest latency of a record, in ms, from the fault or change until all partitions were flowing again. */
   readonly longest: number
   /** How many of the four input partitions had at least one record with a latency of more than a second. */
   readonly stood: number
@@ -108,7 +108,7 @@ export const MISHAPS: Readonly<Record<'kill' | 'rolling' | 'failover' | 'add' | 
 
 /**
  * Runs job J2 with exactly-once processing in several processes of a contender, under a steady stream, and causes a
- * fault or a membership change. Verifies that every payment is output exactly once.
+ * fault or a membership change. Verifies that no payment of the stream is lost or output twice.
  */
 export async function sideBySide(place: Place, contender: Contender, keys: number, rate: number, mishap: Mishap): Promise<SideBySide> {
   const { brokers, folder, transport } = place

@@ -22,7 +22,7 @@ export interface RestartWorker extends KeepLatestOptions {
 export interface WorkerLine {
   /** True when all assigned tasks are running. */
   readonly ready: boolean
-  /** True if the whole input has been processed and committed. */
+  /** True if this worker has processed and committed the whole input of its partitions. */
   readonly caughtUp: boolean
   /**
    * Number of input records that have been processed in this worker's partitions, by this worker or by earlier owners.

@@ -21,7 +21,10 @@ export interface LoopJob {
 
 const MINUTE_MS = 60_000
 const WINDOW_MINUTES = 5
-/** Number of minutes that are kept. Older minutes are dropped, as in the ring of the engine's job. */
+/**
+ * A minute of a term is dropped when it is more than this many minutes older than the term's newest changed minute. The
+ * ring of the engine's job has the same length.
+ */
 const RING_MINUTES = 12
 
 /** The counts of a term by minute, and the minutes whose counts have changed since the last commit. */

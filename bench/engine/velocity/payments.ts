@@ -29,7 +29,7 @@ const FIRST_DAY_MS = 1_522_540_800_000
 const MS_PER_SECOND = 1_000
 const DAY_MS = 86_400_000
 const CENTS = 100
-/** Seed for the random choice of cards. It is fixed, so that all contenders get the same input. */
+/** Seed for the random choice of cards. It is fixed, so that every benchmark run uses the same cards. */
 const CARDS_SEED = 1
 /** Indexes of the columns in a line of the file. */
 const TX_ID = 0

@@ -5,7 +5,7 @@ import { dataSet } from '../../../scripts/data-sets.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { longRecord } from '../longs.ts'
 
-/** The terms of tweets, stored as columns that have one entry per record. */
+/** The terms of tweets. All columns except `names` have one entry per record. */
 export interface Terms {
   readonly count: number
   /** The distinct terms. */
@@ -36,7 +36,7 @@ export const termSeenSchema: AvroSchema = {
 }
 export const windowCountSchema = longRecord('WindowCount', ['window_start', 'count'])
 
-/** Time of the first record, 2026-01-01T00:00Z. */
+/** Time of the first record before its random shift, 2026-01-01T00:00Z. */
 export const FIRST_MS = 1_767_225_600_000
 /** Time between two records in ms. With this value, a million records span one hour. */
 const MS_PER_RECORD = 3.6

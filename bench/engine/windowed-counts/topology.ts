@@ -15,8 +15,8 @@ const GRACE_MS = MINUTE_MS
 const RING_MINUTES = 12
 
 /**
- * The windows of a term that have changed since the last commit, as one bit per start minute. The lowest bit stands for
- * minute `first`.
+ * The windows of a term that have changed since they were last emitted, as one bit per start minute. The lowest bit
+ * stands for minute `first`.
  */
 interface Changed {
   first: number
@@ -24,8 +24,8 @@ interface Changed {
 }
 
 /**
- * Creates the topology of J1, which counts records by minute. The count of a window is the sum of the counts of its
- * minutes. Before each commit, the topology emits the windows whose counts have changed.
+ * Creates the topology of J1, which counts records by term and minute. The count of a window is the sum of the counts
+ * of its minutes. The topology emits the windows whose counts have changed, at the latest before the next commit.
  */
 export function hoppingCounts({ name, input, output, onRecord }: JobTopology): Topology {
   const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }

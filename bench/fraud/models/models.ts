@@ -23,7 +23,10 @@ const STARTS_WITHIN_MS = 60_000
 const MS_PER_SECOND = 1_000
 const PROCESS = 'models/process/main.ts'
 
-/** Latencies in ms, measured from the planned time of a score, so that a stall of the process is included. */
+/**
+ * Results of a load. Latencies are in ms and measured from the planned time of a score, so that a stall of the process
+ * is included.
+ */
 interface Scored {
   readonly latencies: readonly number[]
   /** Number of scores that were late or never arrived. */

@@ -63,7 +63,8 @@ export async function measureProfiles(folder: string, options: ProfilesOptions, 
   const transport = benchTransport(servers.addresses.kafka)
   try {
     await transport.connect()
-    // The worker that measures arrivals restores its state from the changelog, which the backlogs make large.
+    // Arrivals come first, because their worker must restore its state from the changelog. The backlogs make this
+    // changelog large.
     await measureArrival(servers, transport, folder, say)
     await measureBacklogs(servers, transport, folder, options, say)
   } finally {

@@ -5,7 +5,7 @@ import type { TxnScored } from '../../../schemas/fraud/types.ts'
 
 const HASHES = personalHashes('bench')
 
-/** Returns the event that the API publishes for a payment. @param body the request as JSON */
+/** Returns an event like those that the API publishes, with constant scores. @param body the request as JSON */
 export function scoredPayment(body: string, now: number): TxnScored {
   return {
     request: readRequest(JSON.parse(body), HASHES, now),

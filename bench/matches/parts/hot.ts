@@ -39,7 +39,7 @@ export async function measureHotTarget({ system, values, say }: PartInput): Prom
 
   /**
    * Writes the swipes while the workers are suspended. Returns the rates in swipes/s at which the workers then process
-   * them, without and with the writes to the views.
+   * them, without and with the writes to the views and tables.
    */
   async function drain(isHot: boolean): Promise<{ processed: number; shown: number }> {
     const swipes = swipesOf(isHot)

@@ -18,7 +18,8 @@ const GIVEN_UP_MS = 30_000
 const POLL_MS = 50
 
 /**
- * Measures the time from sending the second swipe of a match until the push notifications for both users have arrived.
+ * Measures the time from sending the second swipe of a match until a push notification arrives. The two users' push
+ * notifications are measured separately.
  */
 export async function measurePushes({ system, values, say }: PartInput, pushes: Pushes): Promise<void> {
   const { seconds, rounds, to } = values

@@ -116,7 +116,10 @@ function byScore(candidates: readonly { readonly candidate: { readonly itemId: b
   return [...candidates].sort((one, other) => other.score - one.score).map(({ candidate }) => candidate.itemId)
 }
 
-/** Returns a function that looks up the ratings that a user made before the rating with a given index. */
+/**
+ * Returns a function that looks up the ratings that a user made before the rating with a given index. The index must
+ * not decrease from call to call.
+ */
 function ownHistories({ userIds, itemIds, weights }: History) {
   const own = new Map<bigint, { itemId: bigint; weight: number; at: number }[]>()
   let upTo = 0

@@ -97,7 +97,7 @@ function cpuMsNow(): { readonly process: number; readonly main: number } {
   return { process: msOf(process.cpuUsage()), main: msOf(process.threadCpuUsage()) }
 }
 
-/** Returns a model that measures how long each of its functions takes. */
+/** Wraps a model, so that each of the steps in PARTS adds its duration in ms to an element of `spent`. */
 function timedModel(model: OpenModel) {
   const spent = new Float64Array(PARTS.length)
   function timingSearch<A extends unknown[], R>(part: number, ask: (...args: A) => Promise<R>): (...args: A) => Promise<R> {

@@ -5,7 +5,7 @@ import { PART_NAMES } from './part-names.ts'
 export default command({
   call: 'npm run bench:recommendations --',
   description:
-    'Measures recommendations on generated items and users: how many of the best vectors the index finds (compared with an exact search), the CPU time of the parts of a list, how fast one worker processes a backlog, how long an API process takes until it is ready, lists at a fixed rate with concurrent events (compared with a stored list from Redis), the time from an event to the next list that reflects it, memory, and a training with concurrent lists. Linux only, because CPU times come from /proc.',
+    'Measures recommendations on generated items and users: how many of the best vectors the index finds (compared with an exact search), the time and CPU time that a list takes, how fast one worker processes a backlog, how long an API process takes until it is ready, lists at a fixed rate with concurrent events (compared with a stored list from Redis), the time from an event to the next list that reflects it, memory, and a training with concurrent lists. Linux only, because CPU times come from /proc.',
   options: {
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
     items: integer('Number of items, each with a vector of 256 numbers.', { default: 1_000_000, min: 1_000 }),
@@ -17,7 +17,7 @@ export default command({
     seconds: integer('Duration of one round at a fixed rate.', { default: 20, min: 1 }),
     rounds: integer('Rounds per contender; the medians and the spread are reported.', { default: 3, min: 1 }),
     backlog: integer('Number of interactions in the backlog.', { default: 300_000, min: 1_000 }),
-    history: integer('Interactions of the training, which needs Python.', { default: 5_000_000, min: 1_000 }),
+    history: integer('Number of interactions in the training. The training needs Python.', { default: 5_000_000, min: 1_000 }),
     folder: text('Keeps the generated items, the data of the servers and the index in this folder, and reuses existing files.', {
       placeholder: 'FOLDER',
     }),

@@ -20,7 +20,7 @@ export interface World {
 const SEED = 17
 /**
  * Exponent of the dimensions' standard deviations. With this value, the variance of the nth dimension is proportional
- * to 1/n, so the vectors have about 22 effective dimensions.
+ * to 1/n, so the vectors have about 23 effective dimensions.
  */
 const SPECTRUM_EXPONENT = -0.5
 /**
