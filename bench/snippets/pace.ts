@@ -3,12 +3,13 @@
  * not delay later tasks.
  */
 export interface Paced {
-  /** Latency of each task in ms, from when the task was due. */
+  /** Latencies of the successful tasks in ms, in ascending order. Each is measured from when its task was due. */
   readonly latencies: number[]
+  /** Number of failed tasks by error message. */
   readonly failures: Map<string, number>
 }
 
-/** Calls `work` at a fixed rate and returns the results. */
+/** Calls `work` at a fixed rate, waits for all calls, and returns their results. */
 export async function paced(perSecond: number, seconds: number, work: () => Promise<void>): Promise<Paced> {
   const latencies: number[] = []
   const failures = new Map<string, number>()

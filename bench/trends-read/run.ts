@@ -65,7 +65,10 @@ async function startReadServers(folder: string): Promise<ReadServers> {
   return { apis, views, stop }
 }
 
-/** Applies the same load to all processes concurrently. */
+/**
+ * Applies the same load to all API processes concurrently: first to warm up, and then for the measurement. Returns the
+ * row of results.
+ */
 async function measure(scenario: Scenario, apis: readonly Api[], folder: string): Promise<string> {
   const load = (duration: number) =>
     Promise.all(

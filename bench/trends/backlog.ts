@@ -68,6 +68,7 @@ export function withHotTerm(backlog: Backlog, share: number): Backlog {
 /**
  * Returns the number of contributions of a tweet to counts, by the rules in docs/services/trends.md#what-counts. This
  * code is independent of the pipeline.
+ * @param byUser number of earlier tweets by user and term; the tweet is added to it
  */
 function countOf(tweet: Tweet, byUser: Map<string, number>): number {
   if (tweet.bot_score > MAX_BOT_SCORE) return 0
@@ -83,8 +84,8 @@ function countOf(tweet: Tweet, byUser: Map<string, number>): number {
 }
 
 /**
- * Creates tweets that fill every list: `termsPerCity` distinct terms in every city. A term occurs once per city, and
- * each tweet is by a different user.
+ * Creates tweets that fill every list: `termsPerCity` distinct terms in every city. No term occurs twice in a city,
+ * and each tweet is by a different user.
  */
 export function fillingBacklog(termsPerCity: number, now: number): Backlog {
   const tweets: SentTweet[] = []

@@ -14,7 +14,7 @@ import type { BenchServers } from '../harness/servers.ts'
 export interface FreshnessFigures {
   /** For each marked term that appeared, the time in ms from its tweets until it was visible, in ascending order. */
   readonly seen: readonly number[]
-  /** Number of marked terms that never appeared. */
+  /** Number of marked terms that did not appear within two minutes. */
   readonly missing: number
   readonly events: number
   readonly seconds: number
@@ -24,7 +24,7 @@ export interface FreshnessOptions {
   /** Number of tweets per second, in addition to the marked tweets. */
   readonly rate: number
   readonly seconds: number
-  /** Opens a stream of tweets with this rate that starts at `startAt` (epoch ms). Default: the demo stream. */
+  /** Opens a stream of `rate` tweets per second that starts at `startAt` (epoch ms). Default: the demo stream. */
   readonly open?: (startAt: number) => TweetStream
   /** Called with the tweets about each marked term when they are sent. */
   readonly onMark?: (tweets: readonly Tweet[]) => void
@@ -57,8 +57,8 @@ interface Mark {
 }
 
 /**
- * Sends the stream of tweets and, in addition, tweets about a new term in one city after another. Polls the API for the
- * city's list until it contains the term.
+ * Sends the stream of tweets and, in addition, tweets about a new term in one city after another. For each new term,
+ * polls the API for the city's list until the list contains the term, or until two minutes have passed.
  */
 export async function measureFreshness(servers: BenchServers, api: string, options: FreshnessOptions): Promise<FreshnessFigures> {
   const { rate, seconds, onMark, open = (startAt: number): TweetStream => demoStream({ seed: SEED, rate, startAt }) } = options

@@ -20,9 +20,9 @@ export interface FullListFigures {
   readonly peakRssMib: number
   readonly stateMib: number
   readonly redisMib: number
-  /** Rows of trend_snapshots per minute. */
+  /** Maximum number of rows in trend_snapshots for one minute. */
   readonly snapshotRows: number
-  /** Number of rows in trend_volumes per event of the demo stream. */
+  /** Number of rows that each tweet adds to trend_volumes, on average, while freshness is measured. */
   readonly volumeRows: number
   readonly freshness: FreshnessFigures
 }
@@ -99,8 +99,8 @@ export async function measureFullLists(
 }
 
 /**
- * Waits until the first lists and the next renewal are complete. The first lists cost more than a renewal, because
- * 275,000 terms are tracked for the first time.
+ * Waits until two renewals are complete, so that the next one costs as much as usual. The first lists cost more,
+ * because all of their terms (about 275,000 in full lists) are tracked for the first time.
  */
 export async function untilRenewed(servers: BenchServers): Promise<void> {
   const transport = benchTransport(servers.addresses.kafka)

@@ -18,8 +18,8 @@ const WINDOW_MINUTES = 60
 /** A list appears within half a minute after the end of its window, or within a few minutes on a busy machine. */
 const LIST_TIMEOUT_MS = 300_000
 /**
- * Number of maps over which the terms of a region are spread. A map holds at most 2^24 keys, and the world may have ten
- * million terms in an hour.
+ * Number of maps over which the terms of a region are spread. The world may have ten million terms in an hour, so a
+ * single map would come close to the maximum of 2^24 keys.
  */
 const MAPS = 8
 const MAX_SHOWN = 5

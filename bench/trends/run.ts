@@ -25,7 +25,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'stage 1 events/s', digits: 0, of: (run) => run.inputPerSecond },
   { title: 'worker CPU s/M', digits: 1, of: (run) => run.cpu },
   { title: 'broker CPU s/M', digits: 1, of: (run) => run.brokerCpu },
-  { title: 'stores CPU s/M', digits: 1, of: (run) => run.storesCpu },
+  { title: 'Redis and ClickHouse CPU s/M', digits: 1, of: (run) => run.storesCpu },
   { title: 'peak RSS MiB', digits: 0, of: (run) => run.peakRssMib },
   { title: 'state MiB', digits: 0, of: (run) => run.stateMib },
   { title: 'renewals', digits: 1, of: (run) => run.renewals },
@@ -61,7 +61,7 @@ async function oneRun(servers: BenchServers, workerCount: number): Promise<Throu
     await verifyContributions(servers, workers, backlog.contributions)
     const contributions = (backlog.contributions / backlog.tweets.length).toFixed(1)
     say(
-      `verified: ${contributions} contributions per tweet; ${await rowsPerTweet(servers, backlog.tweets.length)} rows of volumes in ClickHouse`,
+      `verified; per tweet: ${contributions} contributions, ${await rowsPerTweet(servers, backlog.tweets.length)} rows of volumes in ClickHouse`,
     )
     return figures
   } finally {
@@ -111,10 +111,10 @@ async function fullLists(): Promise<void> {
   say('', true)
   say('551 regions of 500 terms, 1 worker:', true)
   say(`- CPU seconds per renewal of all lists (one every 30 s): ${parts(figures.renewalCpu)}`, true)
-  say(`- of these, CPU seconds of the worker in each renewal: ${figures.workerCpu.map((used) => used.toFixed(2)).join(', ')}`, true)
+  say(`- CPU seconds of the worker in each of these renewals: ${figures.workerCpu.map((used) => used.toFixed(2)).join(', ')}`, true)
   say(`- at ${rate} tweets/s, CPU seconds per second: ${parts(figures.liveCpu)}`, true)
   say(
-    `- event to GET /v1/trends: P50 ${secondsAt(0.5)} s, P99 ${secondsAt(0.99)} s, maximum ${secondsAt(1)} s over ${seen.length} new terms; never seen: ${missing}`,
+    `- event to GET /v1/trends: P50 ${secondsAt(0.5)} s, P99 ${secondsAt(0.99)} s, maximum ${secondsAt(1)} s for ${seen.length} new terms; never seen: ${missing}`,
     true,
   )
   say(
@@ -132,7 +132,7 @@ async function steady(): Promise<void> {
   say('', true)
   say(`1 worker, ${events} recorded tweets at ${rate}/s:`, true)
   say(
-    `- event to GET /v1/trends: P50 ${secondsAt(0.5)} s, P99 ${secondsAt(0.99)} s, maximum ${secondsAt(1)} s over ${seen.length} new terms; never seen: ${missing}`,
+    `- event to GET /v1/trends: P50 ${secondsAt(0.5)} s, P99 ${secondsAt(0.99)} s, maximum ${secondsAt(1)} s for ${seen.length} new terms; never seen: ${missing}`,
     true,
   )
   say(
@@ -156,7 +156,7 @@ async function restarts(): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  say('This measures the pipeline; npm run bench:trends-read measures reading the lists.')
+  say('This benchmark measures the pipeline; npm run bench:trends-read measures the reading of lists.')
   say(describeMachine(), true)
   say(
     `Each backlog has ${values.events} tweets of the last ${values.minutes} minutes from the ${values.stream} stream${values.hot > 0 ? `, and a share of ${values.hot} has the same additional term` : ''}. Topics that are keyed by term have ${values.terms} partitions. Tweets are processed exactly once, and the sum of all counts is verified in ClickHouse.`,

@@ -41,6 +41,7 @@ const LOOK_EVERY_MS = 1_000
 
 /**
  * Sends recorded tweets to an empty worker at `rate`, and reads the lists of all regions repeatedly during that time.
+ * Then compares some of the lists with an offline count.
  */
 export async function measureSteady(
   servers: BenchServers,
@@ -101,7 +102,7 @@ function steadyStream({ tweetAt, perRepetition }: RepeatedTweets, rate: number, 
       return { at: at(each), tweet: tweetAt(each, at(each)) }
     },
     repetitions() {
-      // The last tweet that the reader requested was not due before the end, so it was not sent.
+      // The reader requests each tweet before the tweet is due, and has not sent the last one.
       const sent = number - 1
       return Array.from({ length: Math.ceil(sent / perRepetition) }, (_, index) =>
         tweets(index * perRepetition, Math.min(sent, (index + 1) * perRepetition)),

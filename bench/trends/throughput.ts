@@ -43,7 +43,7 @@ SELECT sum(v) FROM (
   GROUP BY woeid, term, minute, adds_as
 )`
 
-/** The results of one run. CPU times are user and system seconds per million events. */
+/** The results of one run. CPU times are user and system seconds per million events, except `otherCpuSeconds`. */
 export interface ThroughputFigures {
   readonly eventsPerSecond: number
   /** Rate of the first stage alone, in events per second. The first stage runs ahead of the other stages. */
@@ -54,7 +54,7 @@ export interface ThroughputFigures {
   readonly storesCpu: number
   /** Largest peak RSS of any worker. */
   readonly peakRssMib: number
-  /** Disk usage of all workers, MiB. */
+  /** Size of the state folders of all workers, MiB. */
   readonly stateMib: number
   /** Number of records that the pipeline wrote per tweet, grouped by topic. Transaction markers count as records. */
   readonly records: ReadonlyMap<string, number>
@@ -146,7 +146,7 @@ export async function measureBacklog(
   }
 }
 
-/** Returns the number of records in each topic of the pipeline except the input. */
+/** Returns the number of records that were ever written to each topic of the pipeline except the input. */
 async function recordCounts(transport: Transport): Promise<Map<string, number>> {
   const names = topicSpecs('local').flatMap(({ name }) => (OWN_TOPICS.test(name) ? name : []))
   const counts = await transport.partitionCounts(names)

@@ -43,7 +43,7 @@ export interface Child {
   isRunning(): boolean
   /**
    * Resolves when the process ends. If an earlier run started the process, the code and the signal are null. Waiting
-   * does not keep this process alive.
+   * does not keep the caller's process alive.
    */
   whenExited(): Promise<ExitReason>
   /** Sends SIGTERM, and SIGKILL if the process still runs after `graceMs`; resolves when the process has ended. */

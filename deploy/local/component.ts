@@ -1,7 +1,7 @@
 /** One server or process of the local stack, such as the broker, Redis, ClickHouse or the registry. */
 export interface Component {
   readonly name: string
-  /** The address to which clients connect: host:port or a URL. */
+  /** The address to which clients connect: host:port or a URL; empty for a process without a listener. */
   readonly address: string
   readonly logFile: string
   /**

@@ -83,8 +83,8 @@ const localSettings = settingsFragment({
     API_OPERATIONS_PORT: localPort(9500, 'port on which the first API serves metrics; each further API uses the next port'),
     API_PORT: localPort(8080, 'port of the first API; the ports of further APIs follow in steps of 100'),
     API_TLS_PORT: port(1).optional(),
-    // Settings that the user may omit. If one of them is missing, a local server is started, or the processes use their
-    // own default.
+    // Settings without a default in this file. If one of them is missing, a local server is started, or the processes
+    // use their own default.
     KAFKA_BROKERS: KAFKA_BROKERS.unwrap().optional(),
     REDIS_URL: REDIS_URL.unwrap().optional(),
     CLICKHOUSE_URL: CLICKHOUSE_URL.unwrap().optional(),

@@ -90,7 +90,7 @@ export async function isHealthy(kind: PartKind, address: string): Promise<boolea
 /** Returns why a part of the stack is not healthy; undefined if it is healthy. Never throws. */
 export async function healthFault(kind: PartKind, address: string): Promise<string | undefined> {
   try {
-    return (await passesCheck(kind, address)) ? undefined : 'it refuses requests'
+    return (await passesCheck(kind, address)) ? undefined : 'it answers the health check with an error'
   } catch (error) {
     return causeOf(error as Error)
   }

@@ -47,7 +47,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
           progress.step(
             server.name,
             () => requireGiven(server),
-            () => `${withoutPassword(server.address)}  (given)`,
+            () => `${withoutPassword(server.address)}  (external)`,
           ),
         ),
     )

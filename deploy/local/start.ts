@@ -67,5 +67,5 @@ function untilSignal(): Promise<undefined> {
 }
 
 await runMain(main)
-// After a failed start, the process must exit explicitly, because the signal handlers would keep it alive.
+// After a failed start, the process must exit explicitly, because the timer of `untilSignal` would keep it alive.
 if (process.exitCode === 1) process.exit()

@@ -53,7 +53,7 @@ async function stateOf(part: RunPart, runDir: string): Promise<{ part: RunPart; 
     runs && !well && (part.kind === 'worker' || part.kind === 'api') ? await notReadyReason(part.operations ?? part.address) : ''
   const columns = [
     part.name.padEnd(COLUMNS.name),
-    (given ? 'given' : String(pid ?? '-')).padEnd(COLUMNS.pid),
+    (given ? 'external' : String(pid ?? '-')).padEnd(COLUMNS.pid),
     health.padEnd(COLUMNS.health),
     withoutPassword(part.address).padEnd(COLUMNS.address),
     part.logFile ?? '',

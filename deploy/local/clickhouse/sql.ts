@@ -1,6 +1,6 @@
 /**
- * A parsed statement. The parser knows just enough of ClickHouse's grammar to find where an INSERT's data begins, and
- * to detect a second statement. The engine parses everything else.
+ * A parsed statement. The parser knows just enough of ClickHouse's grammar to find the format of a statement and the
+ * start of an INSERT's data, and to detect a second statement. The engine parses everything else.
  */
 export type Statement =
   /** An INSERT with data in a format: `head [settings] FORMAT format`, followed by the data at `dataStart`. */
@@ -60,7 +60,7 @@ export function readStatement(sql: string): Statement {
 
 /**
  * Returns the statement with the position of its data. Returns undefined for VALUES with rows in the statement, because
- * the engine parses such rows.
+ * the engine parses such rows, and for FORMAT without the name of a format.
  */
 function insertData(sql: string, keyword: Token, settingsStart: number | undefined): Statement | undefined {
   const head = sql.slice(0, settingsStart ?? keyword.start)

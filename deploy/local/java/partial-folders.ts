@@ -8,13 +8,13 @@ const PARTIAL = '.partial-'
  */
 const ABANDONED_MS = 24 * 3_600_000
 
-/** Returns the path with which the paths of unfinished folders begin. A complete folder is renamed to `target`. */
+/** Returns the common prefix of the paths of unfinished folders. A complete folder is renamed to `target`. */
 export function partialPath(target: string): string {
   return target + PARTIAL
 }
 
 /**
- * Removes the unfinished folders of `target` and of its other versions that are at least a day old. The names of
+ * Removes unfinished folders that are at least a day old, both of `target` and of its other versions. The names of
  * versions differ only in the hash after the last hyphen.
  * @param now epoch ms
  */

@@ -15,7 +15,7 @@ const STOP_GRACE_MS = 20_000
 
 export interface BrokerOptions extends ServerPlace {
   readonly ports: BrokerPorts
-  /** Folder of the broker's jars. Missing jars are downloaded. */
+  /** Folder into which missing jars are downloaded. */
   readonly toolsDir: string
   readonly heapMb: number
   /** JVM options in addition to the default ones. */

@@ -22,8 +22,8 @@ const OFFSETS_RETENTION_MINUTES = 10 * 365 * 24 * 60
 const GROUP_SESSION_MS = 6_000
 const GROUP_HEARTBEAT_MS = 1_000
 /**
- * How often the broker looks for transactions that have timed out. Transactions of dead producers block read_committed
- * consumers until they are aborted.
+ * How often the broker looks for transactions that have timed out. The transaction of a dead producer blocks
+ * read_committed consumers until the broker aborts it.
  */
 const TRANSACTION_CLEANUP_MS = 1_000
 /**

@@ -22,7 +22,7 @@ export type Registry = ReturnType<typeof createRegistry>
 
 /**
  * Implements the rules of a schema registry on a state that changes only through records of the topic.
- * @throws RegistryError from all of its methods
+ * @returns the operations; each throws RegistryError, or rejects with it, if it refuses a request
  */
 export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   const live = (subject: string) => state.versions(subject).filter((stored) => !stored.deleted)

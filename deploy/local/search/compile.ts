@@ -20,8 +20,8 @@ const JAR = 'node.jar'
 const HASH_CHARACTERS = 12
 
 /**
- * Returns the jar with two classes: the class that starts the server, and the plugin that refuses requests from
- * browsers. Compiles both unless a jar for their current sources exists. No JDK is necessary, because Debian's
+ * Returns the path of the jar with two classes: the class that starts the server, and the plugin that refuses requests
+ * from web pages. Compiles both unless a jar for their current sources exists. No JDK is necessary, because Debian's
  * `jre-headless` packages also contain the compiler's module. The jar is in a separate folder, together with the class
  * archive.
  * @param jars folder of the server's jars
@@ -64,6 +64,6 @@ async function java(module: string, ...args: readonly string[]): Promise<void> {
         'this Java runtime has no compiler, which the search server needs: apt-get install openjdk-17-jre-headless, or use a JDK',
       )
     }
-    throw new Error(`the search server's main class could not be compiled: ${(stderr || stdout || message).trim()}`)
+    throw new Error(`the search server's main class and plugin could not be compiled: ${(stderr || stdout || message).trim()}`)
   }
 }

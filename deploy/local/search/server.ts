@@ -14,7 +14,7 @@ const STOP_GRACE_MS = 20_000
 
 export interface SearchOptions extends ServerPlace {
   readonly port: number
-  /** Folder of the server's jars. Missing jars are downloaded. */
+  /** Folder into which missing jars are downloaded. */
   readonly toolsDir: string
   readonly heapMb: number
   /** Command line that precedes the server's command, such as `nsenter` with its options. */

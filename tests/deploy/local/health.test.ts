@@ -30,7 +30,7 @@ test('the reason why a server is unhealthy names the fault, without the password
   expect(await healthFault('redis', 'redis://user:secret@127.0.0.1:1')).toMatch(/^connect ECONNREFUSED/)
   expect(await healthFault('kafka', '127.0.0.1:1')).toMatch(/^connect ECONNREFUSED/)
   expect(await healthFault('clickhouse', 'http://user:secret@127.0.0.1:1')).toBe('bad port')
-  expect(await healthFault('registry', `http://user:wrong@${host}`)).toBe('it refuses requests')
+  expect(await healthFault('registry', `http://user:wrong@${host}`)).toBe('it answers the health check with an error')
 })
 
 test('the registry is healthy if one of several addresses responds', async () => {
