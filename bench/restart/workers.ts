@@ -44,13 +44,12 @@ export function startWorker(slot: number, given: RestartWorker): WorkerProcess {
     slot,
     status: () => last,
     async until(holds, what, timeoutMs = DEADLINE_MS) {
-      await waitUntil(
-        () => {
-          if (ways.hasEnded) throw new Error(`worker ${slot} has ended`)
-          return last !== undefined && holds(last)
-        },
-        { what: `worker ${slot}, waiting until ${what}`, timeoutMs, intervalMs: LOOK_MS },
-      )
+      await waitUntil(() => last !== undefined && holds(last), {
+        what: `worker ${slot}, waiting until ${what}`,
+        timeoutMs,
+        intervalMs: LOOK_MS,
+        givenUp: () => (ways.hasEnded ? 'the worker has ended' : undefined),
+      })
       return performance.now() - startedAt
     },
     ...ways,

@@ -61,7 +61,9 @@ export async function largeAtOnce({ client, create, residentBytes, from, print }
     const refused = [...Map.groupBy(reasons, (reason) => reason)].map(([reason, all]) => `${all.length} × ${reason}`).join(', ')
     return `${(before / MIB).toFixed(0)} → ${(peak / MIB).toFixed(0)} | ${((peak - start) / count / MIB).toFixed(1)} | ${refused || 0}`
   }
-  print(`\nContents of 10 MiB; resident: MiB before → peak; each: growth of the peak over ${(start / MIB).toFixed(0)} MiB, in MiB per request`)
+  print(
+    `\nContents of 10 MiB; resident: MiB before → peak; each: growth of the peak over ${(start / MIB).toFixed(0)} MiB, in MiB per request`,
+  )
   print('| concurrent | created: resident | each | rejected | read: resident | each | rejected |\n|---:|---:|---:|---:|---:|---:|---:|')
   for (const count of AT_ONCE) {
     const created = await watched(() => Array.from({ length: count }, createOne))

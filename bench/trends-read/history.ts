@@ -68,6 +68,8 @@ interface Scenario {
   pathOf(request: number): string
 }
 
+const cities = regions.filter(({ type }) => type === 'Town')
+
 /**
  * The kinds of requests to measure. Each request has a different path, because the API caches a history for a few
  * seconds.
@@ -80,7 +82,7 @@ const SCENARIOS: readonly Scenario[] = [
 ]
 
 function cityOf(request: number): number {
-  return regions[1 + (request % (regions.length - 1))].woeid
+  return cities[request % cities.length].woeid
 }
 
 function pathOf(woeid: number, hours: number, resolution: string): string {

@@ -1,7 +1,7 @@
 /**
  * Error replies by which Redis reports a temporary condition. Any other error reply shows a bug or a wrong
- * configuration, which no retry can fix. In a cluster, a script ends with `non local key` when it uses a key that it has
- * just deleted and whose slot is moving to another node: Redis then looks for the key on that node.
+ * configuration, which no retry can fix. In a cluster, a script ends with `non local key` when it uses a key that it
+ * has just deleted and whose slot is moving to another node: Redis then looks for the key on that node.
  */
 const PASSING =
   /^(ERR Script attempted to access a non local key|LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS|MOVED|ASK|UNBLOCKED|NOSCRIPT)\b/

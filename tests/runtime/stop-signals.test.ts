@@ -15,8 +15,8 @@ async function starting() {
   return { child, lines, ended }
 }
 
-// The kernel ignores a signal for PID 1 unless the process listens for it. A process without a listener would report the
-// signal here, and no exit code.
+// The kernel ignores a signal for PID 1 unless the process listens for it. A process without a listener would report
+// the signal here, and no exit code.
 test.each([
   ['SIGTERM', 143],
   ['SIGINT', 130],

@@ -69,7 +69,9 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     })
   }
 
-  /** Describes each count in the newest lists that differs from the number of all tweets with the term in the region. */
+  /**
+   * Describes each count in the newest lists that differs from the number of all tweets with the term in the region.
+   */
   function unfinished(cluster: Cluster): string[] {
     const newest = new Map<number, TrendOutput>()
     for (const list of lists(cluster).flat()) if (list.window_end >= (newest.get(list.woeid)?.window_end ?? 0)) newest.set(list.woeid, list)

@@ -67,7 +67,9 @@ let nextCommit = performance.now() + commitIntervalMs
 async function commit(): Promise<void> {
   await committing
   for (const { job: own, emit } of partitions) own.beforeCommit(emit)
-  committing = producer.commit(offsets, member)
+  committing = producer.commit(offsets, member).finally(() => {
+    committing = undefined
+  })
   offsets = new Map()
   nextCommit = performance.now() + commitIntervalMs
 }

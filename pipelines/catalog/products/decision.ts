@@ -27,8 +27,8 @@ export function done(
 }
 
 /**
- * Returns the product with the change applied, with the next revision, and with `now` (epoch ms) as the time of its last
- * update.
+ * Returns the product with the change applied, with the next revision, and with `now` (epoch ms) as the time of its
+ * last update.
  */
 export function revised(state: CatalogProductState, now: number, change: Partial<CatalogProductState['product']>): CatalogProductState {
   const { product } = state

@@ -4,8 +4,8 @@ import type { Table } from '../table.ts'
 import { isoDay, isoTime } from '../time.ts'
 
 /**
- * Every swipe that had an effect, and every rewind that took a swipe back, kept for 90 days. Fed by `match-swipes`. Read
- * it with FINAL.
+ * Every swipe that had an effect, and every rewind that took a swipe back, kept for 90 days. Fed by `match-swipes`.
+ * Read it with FINAL.
  */
 export const matchSwipesTable: Table<string, AcceptedSwipe> = {
   name: 'match_swipes',

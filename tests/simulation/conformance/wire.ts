@@ -219,7 +219,9 @@ export class Wire {
     )
   }
 
-  /** Returns the high watermark and last stable offset of a topic, and the first offsets of its aborted transactions. */
+  /**
+   * Returns the high watermark and last stable offset of a topic, and the first offsets of its aborted transactions.
+   */
   async offsets(topic: string): Promise<{ end: number; stable: number; aborted: number[] }> {
     const { highWatermark: end, lastStableOffset: stable, aborted } = await this.#fetch(topic, 'read_committed')
     return { end, stable, aborted: aborted.map(({ firstOffset }) => firstOffset) }

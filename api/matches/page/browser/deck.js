@@ -127,8 +127,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
         const answer = await ask('POST', 'swipe', body)
         if (!isCurrent()) return
         settle()
-        if (answer.queued === true)
-          news.textContent = 'The service is busy. Your swipe is stored and will take effect later.'
+        if (answer.queued === true) news.textContent = 'The service is busy. Your swipe is stored and will take effect later.'
         if (answer.match?.matched === true) onMatch(candidate)
       } catch (error) {
         const failure = failureOf(error)
