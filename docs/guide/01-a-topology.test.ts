@@ -81,8 +81,8 @@ test('the logic is tested without an engine', () => {
  * - `t.source(topic)` reads a topic and returns a stream.
  * - `.process(name, options, processor)` attaches a processor to the stream. The processor gets the decoded value and a
  *   context.
- * - `ctx.emit(topic, key, value)` writes a record. The processor lists the topics that it writes to in `emits`, so that
- *   the flow can be drawn.
+ * - `ctx.emit(topic, key, value)` writes a record. The option `emits` lists the topics that the processor writes to, so
+ *   that the flow can be drawn.
  *
  * If a stream has several processors, each record passes through them in order. If a processor returns an *outcome*,
  * later processors do not get the record. `drop(reason)` discards the record on purpose and counts it under that

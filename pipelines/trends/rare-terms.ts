@@ -42,8 +42,8 @@ export interface TrackedRegion {
 const NOWHERE: readonly TrackedRegion[] = []
 
 /**
- * A term with few contributions in all regions together. The row may instead be a note that the term is in the store of
- * frequent terms.
+ * A row in the store of rare terms. It describes either a term with few contributions across all regions, or only
+ * records that the term is in the store of frequent terms.
  */
 export class RareTerm {
   /**

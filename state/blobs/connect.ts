@@ -69,7 +69,7 @@ export async function s3Client(endpoint: string | undefined, timeoutMs = S3_TIME
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true, region: ANY_REGION }),
     // Without `throwOnRequestTimeout`, the SDK logs a warning after the time limit, and goes on waiting.
     requestHandler: { requestTimeout: timeoutMs, throwOnRequestTimeout: true, connectionTimeout: S3_CONNECT_TIMEOUT_MS },
-    // S3 servers other than AWS do not support the newer checksums. Blobs are verified by their hash, so the checksums
+    // Some S3-compatible servers do not support the newer checksums. Blobs are verified by their hash, so the checksums
     // are not needed.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',

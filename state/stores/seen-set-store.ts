@@ -99,8 +99,8 @@ const FIRST_PAGE = 0
  */
 const ROOM_BYTES = 8
 /**
- * Number of items for which the first page must have room to be marked as the only page. With less room, a second page
- * will follow soon.
+ * The first page is marked as the only page only if at least this many more items fit into it. With less room, a second
+ * page will follow soon.
  */
 const ROOM_OF_ONLY = 4
 /** Maximum number of sets in `spread`, the sets that may have more than one page. */

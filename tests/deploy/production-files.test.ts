@@ -29,7 +29,10 @@ interface Container {
   readonly writable: readonly string[]
 }
 
-/** Variables of Node, libuv, the C library, the AWS SDK and the manifests, which this project does not read. */
+/**
+ * Variables that Node, libuv, the C library, the AWS SDK or the manifests themselves use. They are not settings of this
+ * project.
+ */
 const OF_OTHERS = new Set([
   'NODE_COMPILE_CACHE',
   'UV_THREADPOOL_SIZE',

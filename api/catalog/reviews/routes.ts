@@ -11,7 +11,7 @@ export const postReviewRoute = defineRoute({
   operationId: 'reviewProduct',
   summary: 'Rate a product with stars',
   description:
-    'A user can have only one review per product. A new review replaces the earlier one. The average includes a review within two seconds.',
+    'A user can have only one review per product. A new review replaces the earlier one. A new review is included in the average within two seconds.',
   auth: { kind: 'user' },
   params: z.object({ product_id: productIdParameter }),
   body: z.strictObject({ stars: z.int().min(1).max(5).openapi({ example: 5 }) }).openapi('NewReview'),

@@ -5,7 +5,7 @@ import { PART_NAMES } from './part-names.ts'
 export default command({
   call: 'npm run bench:recommendations --',
   description:
-    'Measures recommendations on generated items and users: how many of the best vectors the index finds (compared with an exact search), the time and CPU time that a list takes, how fast one worker processes a backlog, how long an API process takes until it is ready, lists at a fixed rate with concurrent events (compared with a stored list from Redis), the time from an event to the next list that reflects it, memory, and a training with concurrent lists. Linux only, because CPU times come from /proc.',
+    'Measures recommendations on generated items and users. Index: how many of the best vectors it finds, compared with an exact search. Lists: the time and CPU time per list, the latency at a fixed rate while events arrive (compared with reading a stored list from Redis), and the time from an event to the next list that reflects it. Processes: how fast one worker processes a backlog, how long an API process takes to become ready, and memory. Training: a training run, and the latency of lists during it. Linux only, because CPU times come from /proc.',
   options: {
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
     items: integer('Number of items, each with a vector of 256 numbers.', { default: 1_000_000, min: 1_000 }),

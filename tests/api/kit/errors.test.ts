@@ -35,26 +35,29 @@ test('the table in this file contains every code of the kit and of trends', () =
   expect(catalogue.map(({ code }) => code).sort()).toEqual(Object.keys(statuses).sort())
 })
 
-test.each(catalogue)('the error $code is answered with its status and message, and counted', async (definition) => {
-  const route = defineRoute({
-    method: 'get',
-    path: '/fails',
-    operationId: 'fails',
-    summary: 's',
-    description: 'd',
-    auth: { kind: 'open' },
-    answers: { 200: { description: 'never', schema: z.unknown() } },
-    errors: [definition],
-  })
-  const fails = bind(route, () => {
-    throw new ApiError(definition)
-  })
-  const { app, metrics } = await testApp({
-    services: [{ name: 't', description: 'd', routes: [fails], errors: [], probes: [], isUserId: isDecimalUserId }],
-  })
-  const answered = await app.request('/fails', { headers: { 'x-request-id': 'r' } })
-  expect(answered.status).toBe(statuses[definition.code])
-  expect(await answered.json()).toEqual({ error: definition.code, message: definition.message, request_id: 'r' })
-  expect(answered.headers.has('retry-after')).toBe(definition.status === 429 || definition.status === 503)
-  expect(await metrics.text()).toContain(`http_errors_total{code="${definition.code}"} 1`)
-})
+test.each(catalogue)(
+  'a route that throws the error $code responds with its status and message, and the error is counted',
+  async (definition) => {
+    const route = defineRoute({
+      method: 'get',
+      path: '/fails',
+      operationId: 'fails',
+      summary: 's',
+      description: 'd',
+      auth: { kind: 'open' },
+      answers: { 200: { description: 'never', schema: z.unknown() } },
+      errors: [definition],
+    })
+    const fails = bind(route, () => {
+      throw new ApiError(definition)
+    })
+    const { app, metrics } = await testApp({
+      services: [{ name: 't', description: 'd', routes: [fails], errors: [], probes: [], isUserId: isDecimalUserId }],
+    })
+    const answered = await app.request('/fails', { headers: { 'x-request-id': 'r' } })
+    expect(answered.status).toBe(statuses[definition.code])
+    expect(await answered.json()).toEqual({ error: definition.code, message: definition.message, request_id: 'r' })
+    expect(answered.headers.has('retry-after')).toBe(definition.status === 429 || definition.status === 503)
+    expect(await metrics.text()).toContain(`http_errors_total{code="${definition.code}"} 1`)
+  },
+)

@@ -27,7 +27,7 @@ import {
 } from '../../../pipelines/recommendations/users/user-state.ts'
 import { itemsUntil } from '../../../schemas/recommendations/events/packed-items.ts'
 import { isWatched } from '../../../schemas/recommendations/events/weights.ts'
-import type { Neighbour } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
+import { packNeighbours, unpackNeighbours } from '../../../schemas/recommendations/signals/packed-neighbours.ts'
 import type {
   EditorialList,
   Interaction,
@@ -41,6 +41,7 @@ import type {
 import { DAY_MS, MINUTE_MS } from '../../../schemas/retention.ts'
 import type { PastInteraction } from '../history/history.ts'
 import type { ShownList } from '../history/shown.ts'
+import { ownBytes, withOwnBytes } from './own-bytes.ts'
 import { trends } from './trends.ts'
 
 /**
@@ -88,6 +89,7 @@ const LEADERS_KEPT_MS = MINUTE_MS
 const FEW_ITEMS = 8_192
 /** Offset of every record: a constant, because the replay needs no position in a log. */
 const NO_OFFSET = 0
+const NOTHING = Buffer.alloc(0)
 
 export function replayWorld(): ReplayWorld {
   const items = itemTable()
@@ -95,7 +97,8 @@ export function replayWorld(): ReplayWorld {
   const watched = new Map<bigint, Map<bigint, number>>()
   const signals = new Map<bigint, ItemSignals>()
   const neighbourhoods = new Map<bigint, ItemNeighbourhood>()
-  const published = new Map<bigint, readonly Neighbour[]>()
+  /** Packed, because objects would take ten times as much memory. */
+  const published = new Map<bigint, Buffer>()
   const trending = trends()
   const happened = activities()
   const editorial = new Map<string, EditorialList>()
@@ -131,10 +134,10 @@ export function replayWorld(): ReplayWorld {
       if (activity.near.length === 0) continue
       const neighbourhood = withNear(neighbourhoods.get(itemId) ?? NO_NEIGHBOURS, activity.near)
       if (isDue(neighbourhood)) {
-        published.set(itemId, publishedOf(neighbourhood, publishedAt(activity.near, counted)))
+        published.set(itemId, ownBytes(packNeighbours(publishedOf(neighbourhood, publishedAt(activity.near, counted)))))
         neighbourhood.unpublished = 0
       }
-      neighbourhoods.set(itemId, neighbourhood)
+      neighbourhoods.set(itemId, withOwnBytes(neighbourhood))
     }
   }
 
@@ -160,11 +163,11 @@ export function replayWorld(): ReplayWorld {
       const event = past as Interaction
       const before = stateAt(users.get(userId) ?? NEW_USER, event.timestamp)
       if (event.event_type === 'NOT_INTERESTED') {
-        users.set(userId, withHidden(before, event, NO_OFFSET))
+        users.set(userId, withOwnBytes(withHidden(before, event, NO_OFFSET)))
         return
       }
       const after = withInteraction(before, event, NO_OFFSET)
-      users.set(userId, after)
+      users.set(userId, withOwnBytes(after))
       if (isWatched(event)) {
         const own = watched.get(userId) ?? new Map<bigint, number>()
         watched.set(userId, own.set(event.item_id, event.timestamp))
@@ -175,7 +178,7 @@ export function replayWorld(): ReplayWorld {
     },
     show({ userId, at, itemIds }) {
       const items = Array.from(itemIds, (item_id) => ({ item_id }))
-      users.set(userId, withServed(stateAt(users.get(userId) ?? NEW_USER, at), { items, served_at: at }))
+      users.set(userId, withOwnBytes(withServed(stateAt(users.get(userId) ?? NEW_USER, at), { items, served_at: at })))
       for (const itemId of itemIds) happened.addShown(itemId, at)
       unsettled++
       if (unsettled === MOST_UNSETTLED) settle()
@@ -184,7 +187,7 @@ export function replayWorld(): ReplayWorld {
       now = at
       settle()
       const user = userAt(userId, shownUntil)
-      const neighbours = new Map(user.recent.map((itemId) => [itemId, published.get(itemId) ?? []]))
+      const neighbours = new Map(user.recent.map((itemId) => [itemId, unpackNeighbours(published.get(itemId) ?? NOTHING)]))
       const asked = { recType: 'personalized', context: 'homepage', anchor: undefined, diversity: false } as const
       return recommend(sources, { ...asked, user, neighbours, model, now })
     },

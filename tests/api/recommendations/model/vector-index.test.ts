@@ -38,7 +38,7 @@ test('nearly all vectors with the greatest inner products are found, best first,
   expect(found / (WANTED * WANTED)).toBeGreaterThan(0.95)
 })
 
-test('with the cosine, the lengths of the vectors do not matter', () => {
+test('a search by cosine similarity ignores the lengths of the vectors', () => {
   const built = newVectorIndex(DIMENSIONS)
   vectors.forEach((vector, row) => void built.add(row, vector))
   const question = vectors[7].map((value) => value / length(vectors[7]))

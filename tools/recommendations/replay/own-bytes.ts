@@ -1,0 +1,18 @@
+/**
+ * Returns the row with each field of bytes in memory of its own. Node takes small buffers from shared blocks of 64 KiB,
+ * and a row that is kept for long would keep the whole blocks of its fields.
+ */
+export function withOwnBytes<Row extends object>(row: Row): Row {
+  let own = row
+  for (const [name, value] of Object.entries(row)) {
+    if (!(value instanceof Uint8Array) || value.byteLength === value.buffer.byteLength) continue
+    if (own === row) own = { ...row }
+    Object.assign(own, { [name]: ownBytes(value) })
+  }
+  return own
+}
+
+/** Copies bytes into memory of their own. */
+export function ownBytes(bytes: Uint8Array): Buffer {
+  return Buffer.from(Uint8Array.from(bytes).buffer)
+}
