@@ -21,7 +21,10 @@ export function openCoordinator(context: Context, cluster: Cluster, kind: Coordi
   const closing = new AbortController()
   let broker: Broker | undefined
   let finding: Promise<Broker> | undefined
-  /** How many times in succession the broker that was looked up has answered that it is not the coordinator. */
+  /**
+   * How many times in succession the broker that was looked up has not answered, or has answered that it is not the
+   * coordinator.
+   */
   let refusals = 0
 
   async function find(): Promise<Broker> {
@@ -41,7 +44,7 @@ export function openCoordinator(context: Context, cluster: Cluster, kind: Coordi
       const connection = connections.established(broker) ?? (await connections.get(broker))
       return await ask(connection, api, ...args)
     } catch (error) {
-      if (error instanceof Disconnected) broker = undefined
+      if (error instanceof Disconnected) forget()
       throw error
     }
   }
