@@ -20,6 +20,8 @@ export async function anonymousProducerId(context: Context, cluster: Cluster, si
     const name = errorName(answer.errorCode)
     if (name === 'NONE') return { producerId: Number(answer.producerId), producerEpoch: answer.producerEpoch }
     if (classify(name) === 'fatal') throw fatal(name, 'InitProducerId')
+    // A broker that is cut off from the controller gets no new ids.
+    cluster.distrust()
     await retry.wait(signal)
   }
 }

@@ -41,6 +41,7 @@ export async function askLeaders<Asked extends TopicPartition>(
   const retry = backoff(context, LEADER_WAIT_MS)
   const deadline = context.runtime.monotonic() + context.options.deliveryTimeoutMs
   let lastReason = 'no leader'
+  /** Number of requests that a leader has refused or not answered. */
   let refusals = 0
 
   /**
@@ -49,6 +50,7 @@ export async function askLeaders<Asked extends TopicPartition>(
    */
   async function askBroker(broker: Broker, asked: readonly Asked[]): Promise<string | undefined> {
     let missing: string | undefined
+    let isRefused = false
     try {
       const answers = await askOne(await cluster.connectionTo(broker), asked)
       for (const [key, { errorCode, offset }] of answers) {
@@ -57,12 +59,14 @@ export async function askLeaders<Asked extends TopicPartition>(
         // Like the Java client, this client asks again after an error that the broker cannot explain.
         else if (classify(reason) === 'fatal' && reason !== 'UNKNOWN_SERVER_ERROR') throw fatal(reason, `${doing} of ${key}`)
         else missing = reason
-        if (classify(reason) === 'stale-leader' && ++refusals >= REFUSALS_OF_OUTDATED) cluster.distrust()
+        if (classify(reason) === 'stale-leader') isRefused = true
       }
     } catch (error) {
       if (!(error instanceof Disconnected)) throw error
       missing = error.message
+      isRefused = true
     }
+    if (isRefused && ++refusals >= REFUSALS_OF_OUTDATED) cluster.distrust()
     return missing
   }
 

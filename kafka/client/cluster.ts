@@ -95,7 +95,8 @@ export interface Cluster {
   partitionCount(topic: string): number | undefined
   /**
    * Makes `askAny` try all other brokers before the one that answered last. Call it when the leaders or coordinators
-   * that this broker named keep refusing requests. The broker may be cut off from the controller.
+   * that this broker named keep refusing requests or do not answer, or when its own answer is of no use. The broker may
+   * be cut off from the controller.
    */
   distrust(): void
   /**
@@ -105,9 +106,9 @@ export interface Cluster {
    */
   refresh(topics: readonly string[]): Promise<void>
   /**
-   * Finds the coordinator, and waits while none is available.
-   * @throws Disconnected when no broker answers; TransportError with code CLOSED when the signal fires; a fatal
-   * TransportError when the request is refused
+   * Finds the coordinator, and waits up to the request timeout while none is available.
+   * @throws Disconnected when no broker answers, or none names a coordinator in time; TransportError with code CLOSED
+   * when the signal fires; a fatal TransportError when the request is refused
    */
   findCoordinator(kind: CoordinatorKind, key: string, signal: AbortSignal): Promise<Broker>
   close(): Promise<void>
@@ -271,6 +272,7 @@ export function openCluster(context: Context): Cluster {
 
   async function findCoordinator(kind: CoordinatorKind, key: string, signal: AbortSignal): Promise<Broker> {
     const retry = backoff(context, COORDINATOR_PAUSE_MS)
+    const deadline = runtime.monotonic() + options.requestTimeoutMs
     for (;;) {
       throwIfClosed(signal)
       const asked = askAny((connection) => ask(connection, findCoordinatorV4.api, COORDINATOR_KEY_TYPES[kind], [key]))
@@ -280,13 +282,19 @@ export function openCluster(context: Context): Cluster {
       if (name === 'NONE') return { host: found.host, port: found.port }
       if (classify(name) !== 'stale-coordinator' && classify(name) !== 'passing')
         throw fatal(name, `looking for the ${kind} coordinator of ${key}`, found.errorMessage)
+      // The broker may be cut off from the controller, so the next request goes to another one.
+      distrust()
+      if (runtime.monotonic() > deadline) throw new Disconnected(`no broker names the ${kind} coordinator of ${key}: still ${name}`)
       await retry.wait(signal)
     }
   }
 
   function leader(topic: string, partition: number): Leader | undefined {
-    if (runtime.monotonic() - refreshedAt > METADATA_MAX_AGE_MS && refreshing === undefined && waiting === undefined)
+    if (runtime.monotonic() - refreshedAt > METADATA_MAX_AGE_MS && refreshing === undefined && waiting === undefined) {
+      // A leader that is cut off from the controller names itself, and answers readers as if nothing was appended.
+      distrust()
       refresh([...known]).catch(() => {})
+    }
     const found = topics.get(topic)?.leaders[partition]
     return found !== undefined && found.epoch >= (seen.get(topic)?.latest[partition] ?? found.epoch) ? found : undefined
   }

@@ -25,8 +25,8 @@ export function openCoordinator(context: Context, cluster: Cluster, kind: Coordi
   let broker: Broker | undefined
   let finding: Promise<Broker> | undefined
   /**
-   * How many times in succession the broker that was looked up has answered that it is not the coordinator, or cannot
-   * act as one yet.
+   * How many times in succession the broker that was looked up has not answered, or has answered that it is not the
+   * coordinator or cannot act as one yet.
    */
   let refusals = 0
 
@@ -47,7 +47,7 @@ export function openCoordinator(context: Context, cluster: Cluster, kind: Coordi
       const connection = connections.established(broker) ?? (await connections.get(broker))
       return await ask(connection, api, ...args)
     } catch (error) {
-      if (error instanceof Disconnected) broker = undefined
+      if (error instanceof Disconnected) forget()
       throw error
     }
   }

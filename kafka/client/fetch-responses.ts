@@ -78,6 +78,7 @@ export function openFetchResponses(
     if (error instanceof Disconnected) {
       log.debug({ err: error, node: leader.nodeId }, 'kafka_fetch_failed')
       for (const state of states) retry.postpone(state)
+      if (states.some(({ attempts }) => attempts >= REFUSALS_OF_OUTDATED)) cluster.distrust()
       retry.refreshSoon()
       return
     }

@@ -24,6 +24,13 @@ export function heartbeatExchange(
   topics: () => readonly string[],
 ) {
   /**
+   * The ids of the topics in the assignments so far, keyed by name. A broker that has fallen behind may not know a
+   * topic, and the metadata then has no id for it. But the coordinator may give all partitions that are missing from a
+   * report to other members, so the reports must not depend on the metadata.
+   */
+  const assignedIds = new Map<string, string>()
+
+  /**
    * Sends one heartbeat.
    * @param full true to send all fields; false to send only the given ones. All fields are necessary when the member
    * joins, and when the coordinator may not have received them
@@ -48,25 +55,15 @@ export function heartbeatExchange(
       full ? [...topics()] : null,
       null,
       full ? (options.assignor ?? 'range') : null,
-      owned === undefined ? null : await refreshedIds(owned),
+      owned === undefined ? null : topicIds(owned),
     )
   }
 
-  /**
-   * Returns the partitions with the ids of their topics. Refreshes the metadata of unknown topics first. A deleted
-   * topic has no id, so its partitions are no longer reported.
-   */
-  async function refreshedIds(partitions: readonly TopicPartition[]): Promise<OwnedPartitions[]> {
-    const unknown = partitions.filter(({ topic }) => cluster.topicId(topic) === undefined)
-    if (unknown.length > 0) await cluster.refresh([...new Set(unknown.map(({ topic }) => topic))])
-    return topicIds(partitions)
-  }
-
-  /** Replaces topic names by topic ids, and leaves out topics without an id. */
+  /** Replaces topic names by topic ids, and leaves out topics that were never assigned. */
   function topicIds(partitions: readonly TopicPartition[]): OwnedPartitions[] {
-    const known = partitions.filter(({ topic }) => cluster.topicId(topic) !== undefined)
+    const known = partitions.filter(({ topic }) => assignedIds.has(topic))
     return [...Map.groupBy(known, ({ topic }) => topic)].map(([topic, entries]) => ({
-      topicId: cluster.topicId(topic) as string,
+      topicId: assignedIds.get(topic) as string,
       partitions: entries.map(({ partition }) => partition),
     }))
   }
@@ -83,6 +80,7 @@ export function heartbeatExchange(
       const topic = cluster.topicName(topicId)
       // The topic was created a moment ago, and the broker that answered has no metadata about it yet.
       if (topic === undefined) throw new Disconnected(`no metadata yet for topic id ${topicId}`)
+      assignedIds.set(topic, topicId)
       for (const partition of numbers) partitions.push({ topic, partition })
     }
     return partitions

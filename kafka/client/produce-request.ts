@@ -12,6 +12,11 @@ const PRODUCE_VERSION = 11
 const ADDING_PRODUCE_VERSION = 12
 const ALL_REPLICAS = -1
 /**
+ * The answer of a leader that has waited in vain for its replicas. If the leader is cut off from them and from the
+ * controller, the replicas follow another leader, and the answer stays the same until the connection is restored.
+ */
+export const NOT_REPLICATED = 'REQUEST_TIMED_OUT'
+/**
  * Maximum size of a produce request. It is well below the broker's socket.request.max.bytes (100 MiB), and large enough
  * to make the round trip cheap.
  */
@@ -51,7 +56,7 @@ export function outcomeOf(doing: string, answer: ProducedPartition | undefined):
     case 'stale-coordinator':
     // A missing answer does not indicate a new leader: if the broker is gone, the next connection attempt fails.
     case 'passing':
-      return { kind: 'unknown', reason, leaderLost: false }
+      return { kind: 'unknown', reason, leaderLost: reason === NOT_REPLICATED }
   }
   // The checksum is wrong, so the batch was damaged on its way to the broker.
   if (reason === 'CORRUPT_MESSAGE') return { kind: 'unknown', reason, leaderLost: false }

@@ -120,6 +120,11 @@ export class PublishLane implements PublishAppender {
     if (!isWaiting || receipt.timeoutMs !== undefined) this.#deps.onWork(this)
   }
 
+  /** Number of failed attempts in succession. */
+  get attempts(): number {
+    return this.#attempts
+  }
+
   get hasWork(): boolean {
     return this.#stamped.length > 0 || this.#hasUnsent
   }

@@ -7,7 +7,7 @@ import type { Broker } from './connections.ts'
 import { Disconnected } from './errors.ts'
 import { getOrAdd } from './get-or-add.ts'
 import type { Context } from './options.ts'
-import { REQUEST_LIMIT_BYTES } from './produce-request.ts'
+import { NOT_REPLICATED, REQUEST_LIMIT_BYTES } from './produce-request.ts'
 import type { Holdings } from './publish-batch.ts'
 import { type LaneDeps, PublishLane } from './publish-lane.ts'
 import { openPublishRequests } from './publish-requests.ts'
@@ -27,8 +27,6 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   /** Lanes that have records. The lane whose last request was longest ago comes first. */
   const busy = new Set<PublishLane>()
   const closing = new AbortController()
-  /** How many times in succession brokers have answered that they are not the leader. */
-  let refusals = 0
   let isLocating = false
   let isScheduled = false
   let cancelTimer: CancelTimer | undefined
@@ -48,10 +46,10 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
         busy.add(lane)
       },
       onAnswered(lane, outcome) {
-        refusals = outcome.kind === 'unknown' && outcome.leaderLost ? refusals + 1 : 0
-        if (refusals >= REFUSALS_OF_OUTDATED) cluster.distrust()
-        if (outcome.kind === 'unknown') interrupted(lane, outcome.reason)
-        else if (outcome.kind === 'appended') resumed()
+        if (outcome.kind === 'unknown') {
+          if (outcome.leaderLost && (outcome.reason === NOT_REPLICATED || isOften(lane))) cluster.distrust()
+          interrupted(lane, outcome.reason)
+        } else if (outcome.kind === 'appended') resumed()
       },
       onUnreachable(unreached, { message }) {
         interrupted(unreached[0], message)
@@ -59,6 +57,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
           lane.leaderLost = true
           lane.postpone(message)
         }
+        if (unreached.some(isOften)) cluster.distrust()
       },
       onChange: pump,
     },
@@ -198,6 +197,10 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     },
     close,
   }
+}
+
+function isOften({ attempts }: PublishLane): boolean {
+  return attempts >= REFUSALS_OF_OUTDATED
 }
 
 function addTo(waiting: Map<string, { broker: Broker; sendable: PublishLane[] }>, broker: Broker, lane: PublishLane): void {

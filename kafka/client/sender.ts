@@ -4,7 +4,7 @@ import { type Cluster, REFUSALS_OF_OUTDATED } from './cluster.ts'
 import { type Broker, openConnections } from './connections.ts'
 import { classify, Disconnected, untilClosed } from './errors.ts'
 import type { Context } from './options.ts'
-import { outcomeOf, type ProducedPartition, type ProduceTarget, produce, REQUEST_LIMIT_BYTES } from './produce-request.ts'
+import { NOT_REPLICATED, outcomeOf, type ProducedPartition, type ProduceTarget, produce, REQUEST_LIMIT_BYTES } from './produce-request.ts'
 import type { Connection } from './protocol.ts'
 
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */
@@ -200,9 +200,9 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   function postpone(appender: PartitionAppender, reason: string): void {
     const now = runtime.monotonic()
     appender.troubledSince ??= now
-    const isRefused = classify(reason) === 'stale-leader'
-    appender.leaderLost = isRefused || reason === 'NETWORK_EXCEPTION'
-    if (isRefused && reason !== NO_LEADER && appender.attempts >= REFUSALS_OF_OUTDATED) cluster.distrust()
+    appender.leaderLost = classify(reason) === 'stale-leader' || reason === 'NETWORK_EXCEPTION' || reason === NOT_REPLICATED
+    const isOften = appender.attempts >= REFUSALS_OF_OUTDATED
+    if (reason === NOT_REPLICATED || (appender.leaderLost && reason !== NO_LEADER && isOften)) cluster.distrust()
     if (now - appender.troubledSince > options.deliveryTimeoutMs) {
       failure ??= new TransportError(reason, `produce to ${appender.key}: still ${reason} after ${options.deliveryTimeoutMs} ms`, {
         fatal: false,

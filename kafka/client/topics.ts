@@ -62,6 +62,8 @@ async function tryOnce(cluster: Cluster, specs: readonly TopicSpec[], names: rea
       const reason = errorName(errorCode)
       if (reason === 'NONE' || reason === 'TOPIC_ALREADY_EXISTS') continue
       if (classify(reason) === 'fatal' && !isFenced(reason, errorMessage)) throw fatal(reason, `creating topic ${name}`, errorMessage)
+      // A broker that is cut off from the controller cannot create topics.
+      cluster.distrust()
       return reason
     }
     return 'UNKNOWN_TOPIC_OR_PARTITION'

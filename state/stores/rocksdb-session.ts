@@ -133,16 +133,20 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
     takeBatch() {
       const taken = open
       open = newBatch()
+      let hasEnded = false
+
+      /** Ends the batch. A batch that is already reused must not change any more, so only the first call has an effect. */
+      function end(how: () => void): void {
+        if (hasEnded) return
+        how()
+        hasEnded = true
+        spare.push(taken.batch)
+      }
+
       return {
         putPosition: taken.putPosition,
-        write() {
-          taken.write()
-          spare.push(taken.batch)
-        },
-        drop() {
-          taken.drop()
-          spare.push(taken.batch)
-        },
+        write: () => end(taken.write),
+        drop: () => end(taken.drop),
       }
     },
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { Writer } from '../../kafka/client/protocol.ts'
 import { type Fetcher, type Transport, TransportError } from '../../kafka/transport.ts'
 import type { PartitionLog } from './cluster/partition-log.ts'
 import { handleRequest } from './cluster/requests.ts'
@@ -13,11 +14,23 @@ const GROUP = 'readers'
 const PRODUCE = 0
 const METADATA = 3
 const FIND_COORDINATOR = 10
+const INIT_PRODUCER_ID = 22
+const CREATE_TOPICS = 19
+const LOAD_IN_PROGRESS = 14
+const REQUEST_TIMED_OUT = 7
 /** A leader epoch that the log never had. */
 const LATER_EPOCH = 1_000
 /** Timeout of requests to the broker that hangs. */
 const REQUEST_TIMEOUT_MS = 30_000
+const DELIVERY_TIMEOUT_MS = 120_000
 const POLL_MS = 1_000
+/** How long a leader waits for its replicas. */
+const REPLICATION_TIMEOUT_MS = 10_000
+/** Interval at which the client refreshes its metadata. */
+const METADATA_AGE_MS = 300_000
+/** How long a broker is in trouble in these tests, and when the controller fences it. */
+const TROUBLE_MS = 300_000
+const FENCED_MS = 9_000
 
 test('a broker that hangs does not keep the client from finding the leaders and coordinators that replace it', async () => {
   let hangs = false
@@ -72,6 +85,11 @@ function outdatedWorld(keys?: readonly number[]) {
     isBehind = true
   }
   return { ...world, log, fallBehind }
+}
+
+function threeBrokers() {
+  const world = producerWorld(2, handleRequest, BROKERS)
+  return { ...world, log: world.cluster.log(TOPIC, 0) as PartitionLog }
 }
 
 async function firstText(fetcher: Fetcher): Promise<string> {
@@ -155,6 +173,192 @@ test.each(Object.keys(FIRST_STEPS))('a client leaves a broker that still names f
     const transport = open('another')
     await transport.connect()
     expect(await FIRST_STEPS[part](transport)).toBe(1)
+  })
+})
+
+test.each(Object.keys(FIRST_STEPS))(
+  'a client leaves a broker that still names a leader and a coordinator that are down: %s',
+  async (part) => {
+    const { cluster, log, faults, now, open, run } = threeBrokers()
+    const [outdated, working, down] = cluster.brokers
+    await run(async (producer, first) => {
+      log.moveTo(down.nodeId, log.end)
+      append(producer, 'a')
+      await producer.commit(new Map(), undefined)
+      while (cluster.coordinator('transaction', 'another') !== down) faults.moveCoordinators()
+      faults.trouble(outdated, 'outdated', TROUBLE_MS, TROUBLE_MS)
+      faults.crash(down)
+      while (log.leader !== working.nodeId) await first.partitionCounts([TOPIC])
+      const transport = open('another')
+      await transport.connect()
+      const askedAt = now()
+      expect(await FIRST_STEPS[part](transport)).toBe(1)
+      expect(now() - askedAt).toBeLessThan(REQUEST_TIMEOUT_MS)
+    })
+  },
+)
+
+/** The answer of a leader that has waited in vain for its replicas. */
+function notReplicated(): Writer {
+  return Writer.create()
+    .appendArray([TOPIC], (writer, name) => {
+      writer.appendString(name).appendArray([0], (inner, partition) => {
+        inner.appendInt32(partition).appendInt16(REQUEST_TIMED_OUT).appendInt64(-1n).appendInt64(-1n).appendInt64(0n)
+        inner.appendArray([], () => {}).appendString(null)
+      })
+    })
+    .appendInt32(0)
+    .appendTaggedFields()
+}
+
+/** Starts three brokers. After `isolate` is called, the leader cannot reach the controller and the other brokers. */
+function isolatedWorld() {
+  let isIsolated = false
+  const world = producerWorld(
+    2,
+    (request, broker, cluster) => {
+      if (!isIsolated || broker.nodeId !== 1 || request.apiKey !== PRODUCE) return handleRequest(request, broker, cluster)
+      cluster.scheduler.after(REPLICATION_TIMEOUT_MS, broker.actor, 'waits in vain', () => request.reply(notReplicated()))
+    },
+    BROKERS,
+  )
+  const log = world.cluster.log(TOPIC, 0) as PartitionLog
+  const [leader] = world.cluster.brokers
+  log.moveTo(leader.nodeId, log.end)
+  function isolate(): void {
+    isIsolated = true
+    world.faults.trouble(leader, 'isolated', 2 * METADATA_AGE_MS, FENCED_MS)
+  }
+  return { ...world, log, leader, isolate }
+}
+
+test.each(['publisher', 'producer'])(
+  'a client leaves a leader that reaches neither the controller nor the other brokers: %s',
+  async (part) => {
+    const { cluster, faults, leader, isolate, now, open, run } = isolatedWorld()
+    await run(async (producer) => {
+      append(producer, 'a')
+      await producer.commit(new Map(), undefined)
+      while (cluster.coordinator('transaction', 'another') === leader) faults.moveCoordinators()
+      const transport = open('another')
+      await transport.connect()
+      await transport.offsets([PARTITION], 'end')
+      isolate()
+      const askedAt = now()
+      // A producer may have to begin again, because its transaction has timed out.
+      for (let result: unknown; result !== 1; ) result = await FIRST_STEPS[part](transport).catch((error) => error)
+      expect(now() - askedAt).toBeLessThan(REQUEST_TIMEOUT_MS + 3 * REPLICATION_TIMEOUT_MS)
+    })
+  },
+)
+
+test('a reader leaves a leader that is cut off and therefore gets no new records', async () => {
+  const { cluster, faults, log, leader, isolate, now, open, run } = isolatedWorld()
+  await run(async (producer) => {
+    while (cluster.coordinator('transaction', 'single') === leader) faults.moveCoordinators()
+    await producer.init()
+    const reading = open('reading')
+    await reading.connect()
+    const fetcher = reading.fetcher()
+    fetcher.assign(PARTITION, log.end, 'earliest')
+    await fetcher.poll(POLL_MS)
+    isolate()
+    const cutOffAt = now()
+    while (log.leader === leader.nodeId) await fetcher.poll(POLL_MS)
+    for (let isWritten = false; !isWritten; ) {
+      append(producer, 'new')
+      isWritten = await producer.commit(new Map(), undefined).then(
+        () => true,
+        () => producer.init().then(() => false),
+      )
+    }
+    expect(await firstText(fetcher)).toBe('new')
+    expect(now() - cutOffAt).toBeLessThan(METADATA_AGE_MS + REQUEST_TIMEOUT_MS)
+  })
+})
+
+test('a publisher leaves an outdated broker although it can still publish to other partitions', async () => {
+  const { cluster, log, fallBehind, open, run } = outdatedWorld([METADATA, FIND_COORDINATOR])
+  cluster.createTopic('other', 1, new Map())
+  await run(async (producer) => {
+    log.moveTo(2, log.end)
+    append(producer, 'a')
+    await producer.commit(new Map(), undefined)
+    fallBehind()
+    const transport = open('another')
+    await transport.connect()
+    const publisher = transport.publisher()
+    const text = Buffer.from('published')
+    let isPublished = false
+    async function publish(topic: string): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      publisher.appender(topic, 0).append({ settled: () => resolve() }, 0, null, 0, 0, text, 0, text.length)
+      await promise
+    }
+    const publishing = publish(TOPIC).then(() => {
+      isPublished = true
+    })
+    while (!isPublished) await publish('other')
+    await publishing
+  })
+})
+
+function noProducerId(): Writer {
+  return Writer.create().appendInt32(0).appendInt16(LOAD_IN_PROGRESS).appendInt64(-1n).appendInt16(-1).appendTaggedFields()
+}
+
+function notCreated(): Writer {
+  const answer = Writer.create().appendInt32(0)
+  answer.appendArray(['created'], (writer, name) => {
+    writer.appendString(name).appendUUID(undefined).appendInt16(REQUEST_TIMED_OUT).appendString(null)
+    writer
+      .appendInt32(-1)
+      .appendInt16(-1)
+      .appendArray([], () => {})
+  })
+  return answer.appendTaggedFields()
+}
+
+test.each([
+  ['coordinator', FIND_COORDINATOR, FIRST_STEPS.producer],
+  ['producer id', INIT_PRODUCER_ID, FIRST_STEPS.publisher],
+  ['controller', CREATE_TOPICS, (transport: Transport) => transport.ensureTopics([{ name: 'created', partitions: 1 }])],
+] as const)('a client asks the other brokers if a broker that is cut off finds no %s', async (_, apiKey, step) => {
+  let isCutOff = false
+  const { open, run } = producerWorld(
+    2,
+    (request, broker, cluster) => {
+      if (!isCutOff || broker.nodeId !== 1 || request.apiKey !== apiKey) return handleRequest(request, broker, cluster)
+      if (apiKey === FIND_COORDINATOR) {
+        const knowledge = { ...cluster.knowledgeOf(broker), coordinator: () => undefined }
+        return handleRequest(request, broker, { ...cluster, knowledgeOf: () => knowledge })
+      }
+      request.reply(apiKey === CREATE_TOPICS ? notCreated() : noProducerId())
+    },
+    BROKERS,
+  )
+  await run(async (producer) => {
+    append(producer, 'a')
+    await producer.commit(new Map(), undefined)
+    isCutOff = true
+    const transport = open('another')
+    await transport.connect()
+    await step(transport)
+  })
+})
+
+test('a commit of offsets fails at the delivery timeout while no broker knows a coordinator', async () => {
+  let isMissing = false
+  const { now, run } = producerWorld(2, (request, broker, cluster) => {
+    const knowledge = { ...cluster.knowledgeOf(broker), coordinator: () => undefined }
+    handleRequest(request, broker, isMissing ? { ...cluster, knowledgeOf: () => knowledge } : cluster)
+  })
+  await run(async (_, transport) => {
+    isMissing = true
+    const askedAt = now()
+    const group = transport.memberlessGroup(GROUP)
+    await expect(group.commit(new Map([['offset', { ...PARTITION, offset: 0 }]]))).rejects.toMatchObject({ fatal: false })
+    expect(now() - askedAt).toBeLessThan(DELIVERY_TIMEOUT_MS + REQUEST_TIMEOUT_MS + POLL_MS)
   })
 })
 

@@ -28,6 +28,13 @@ import type { Changelog } from '../task/task-place.ts'
 import { TopologyError } from '../topology/errors.ts'
 import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
 
+/**
+ * How long a restore waits at the end of a log that has become shorter than it was when the restore began. The log may
+ * have lost records in an unclean leader election. But a new leader may also need some time, usually less than a
+ * second, before readers see all of its records.
+ */
+const SHORT_LOG_MS = 30_000
+
 /** The progress of a restoring task. */
 export interface RestoreProgress {
   readonly task: string
@@ -73,6 +80,8 @@ interface OpenChangelog {
   position: number
   /** When the log was last read, epoch ms. */
   fetchedAt: number
+  /** Monotonic time (ms) since which everything in the log is read but `to` is not reached; otherwise undefined. */
+  shortSince: number | undefined
 }
 
 /**
@@ -220,6 +229,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
         to,
         position: from,
         fetchedAt: offsets.now,
+        shortSince: undefined,
       })
       assign(changelog, from, 'rebuild', leaderEpoch)
     }
@@ -263,6 +273,21 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     log.info({ topology, task: task.id, restored_records: records, took_ms: Math.round(runtime.monotonic() - startedAt) }, 'task_running')
   }
 
+  /**
+   * Throws if the log has been shorter than when the restore began for too long. The worker then starts over and asks
+   * for the ends again.
+   */
+  function expectEnd(key: string, open: OpenChangelog, { nextOffset, highWatermark }: PartitionData): void {
+    if (nextOffset >= open.to || nextOffset < highWatermark) {
+      open.shortSince = undefined
+      return
+    }
+    open.shortSince ??= runtime.monotonic()
+    if (runtime.monotonic() - open.shortSince <= SHORT_LOG_MS) return
+    const message = `${key} ends at offset ${highWatermark}, but ended at ${open.to} when the restore began`
+    throw new TransportError('LOG_TRUNCATED', message, { fatal: false })
+  }
+
   return {
     begin(wanted, offsets) {
       for (const task of wanted) begin(task, offsets)
@@ -288,6 +313,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       if (data.wasReset) open.to = Math.min(open.to, data.highWatermark)
       for (const chunk of data.chunks) restoring.records += chunk.count
       open.position = data.nextOffset
+      expectEnd(key, open, data)
       if (data.nextOffset >= open.to) {
         changelogs.delete(key)
         unassign(changelog)

@@ -119,6 +119,22 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   const hasStandbys = (topology.options.standby ?? 0) > 0
 
   async function start(): Promise<void> {
+    try {
+      await begin()
+    } catch (error) {
+      // When a worker is stopped, it closes its parts. The request for which its start is waiting then fails.
+      if (stopping.signal.aborted && isPassing(error)) {
+        state = 'stopped'
+        done.resolve()
+        return
+      }
+      state = 'failed'
+      done.reject(error)
+      throw error
+    }
+  }
+
+  async function begin(): Promise<void> {
     const signals = { stopping: stopping.signal, givenUp: givenUp.signal }
     const onDamage = (error: StateCorrupted) => {
       damage = error

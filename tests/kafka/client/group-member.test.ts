@@ -47,12 +47,14 @@ function scripted(
     takeAtOnce = false,
     stallGuard,
     refresh = async () => {},
+    topicId = (topic) => `id-of-${topic}`,
     topicName = (id) => id.replace('id-of-', ''),
   }: {
     /** Whether the owner takes each event as soon as the member announces it. */
     takeAtOnce?: boolean
     stallGuard?: StallGuard
     refresh?: () => Promise<void>
+    topicId?: (topic: string) => string | undefined
     topicName?: (id: string) => string | undefined
   } = {},
 ): {
@@ -98,7 +100,7 @@ function scripted(
   } as unknown as Coordinator
   const cluster = {
     refresh,
-    topicId: (topic: string) => `id-of-${topic}`,
+    topicId,
     topicName,
     partitionCount: () => PARTITIONS,
   } as unknown as Cluster
@@ -237,6 +239,26 @@ test('the stall thread learns what the member owns before the next heartbeat is 
   member.takeEvent()
   member.acknowledge([{ topic: 't', partition: 1 }])
   expect(sessions.at(-1)?.owned).toEqual([{ topicId: 'id-of-t', partitions: [1] }])
+})
+
+test('a member still reports the partitions that it owns if a broker does not know their topic yet', async () => {
+  const sessions: KeptSession[] = []
+  const guarded = { update: (session: KeptSession) => void sessions.push(session), takeEpoch: () => undefined, release: () => {} }
+  const stallGuard: StallGuard = { guard: () => guarded, close: async () => {} }
+  let isKnown = true
+  const { member, heartbeats } = scripted([{ assignment: [1] }, {}, 'lost', {}, {}], {
+    stallGuard,
+    topicId: (topic) => (isKnown ? `id-of-${topic}` : undefined),
+  })
+  await member.join()
+  member.takeEvent()
+  isKnown = false
+  member.acknowledge([{ topic: 't', partition: 1 }])
+  await expect.poll(() => heartbeats.length).toBeGreaterThan(4)
+  // The coordinator may give partitions that are missing from a report to other members.
+  const reports = heartbeats.slice(1).flatMap(({ owned }) => (owned === null ? [] : [owned]))
+  expect(reports.length).toBeGreaterThan(1)
+  for (const owned of [...reports, sessions.at(-1)?.owned]) expect(owned).toEqual([{ topicId: 'id-of-t', partitions: [1] }])
 })
 
 test('a response to a heartbeat from before the rejoin brings no assignment', async () => {

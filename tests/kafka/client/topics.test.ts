@@ -15,6 +15,7 @@ function refusing(messages: readonly string[]) {
   let asked = 0
   const cluster = {
     refresh: async () => undefined,
+    distrust: () => {},
     partitionCount: () => (left.length === 0 ? 0 : undefined),
     async askAny() {
       asked++

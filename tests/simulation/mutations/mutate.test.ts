@@ -16,5 +16,5 @@ beforeAll(() => {
 afterAll(() => sources.delete())
 
 test.each(mutations())('the simulation detects the mutation %s', { timeout: TIMEOUT_MS }, (name) => {
-  expect(sources.run(name, SEEDS)).toMatch(/^seed \d+/)
+  expect(sources.run(name, SEEDS)).toMatch(/^seed \d+/m)
 })

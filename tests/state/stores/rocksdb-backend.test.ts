@@ -153,6 +153,30 @@ test('a batch that was taken does not change with later puts, writes and drops',
   await backend.close()
 })
 
+test('a batch that is dropped after its write does not share memory with later batches', async () => {
+  const backend = await openRocksdbBackend({ folder: newFolder() })
+  const session = backend.session(TOPOLOGY)
+  const column = session.column('totals', 0)
+  const first = session.takeBatch()
+  // A commit ends its batch like this if a later step of the same commit fails.
+  first.write()
+  first.drop()
+  put(column, 'first', '1')
+  session.takeBatch().write()
+  put(column, 'committed', '1')
+  const committed = session.takeBatch()
+  put(column, 'uncommitted', '1')
+  first.drop()
+  committed.write()
+  expect(rows(column)).toEqual([
+    ['committed', '1'],
+    ['first', '1'],
+  ])
+  session.write()
+  expect(get(column, 'uncommitted')).toBe('1')
+  await backend.close()
+})
+
 test('positions are exact up to 2^53 - 1 and persist', async () => {
   const folder = newFolder()
   let backend = await openRocksdbBackend({ folder })

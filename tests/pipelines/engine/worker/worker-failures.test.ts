@@ -5,6 +5,7 @@ import {
   type GroupOptions,
   type ProducerOptions,
   type TopicPartition,
+  type Transport,
   TransportError,
   type WorkerProducer,
 } from '../../../../kafka/transport.ts'
@@ -91,6 +92,37 @@ test('damage that is found while a task opens its stores is reported as damage, 
   const failing = await worker(guarded, { backend: damaged })
   await expect(failing.done).rejects.toThrow(StateCorrupted)
   expect(broker.groups.members('guarded')).toEqual([])
+})
+
+test('a restore does not wait forever for records that the changelog has lost since the restore began', async () => {
+  const { broker, worker, send, latest } = bench()
+  const first = await worker(wordCount())
+  send(lines, 'ann', 'a')
+  await until(() => latest(wordCounts).get('a') === 1, 'the first line')
+  await first.stop()
+  const transport = memoryTransport(broker)
+  let lost = 2
+  const losing: Transport = {
+    ...transport,
+    async offsets(partitions, at) {
+      const found = await transport.offsets(partitions, at)
+      for (const [key, offset] of found) if (at === 'end' && key.includes('changelog')) found.set(key, offset + lost)
+      return found
+    },
+  }
+  const system = systemRuntime()
+  let passed = 0
+  const runtime = { ...system, monotonic: () => system.monotonic() + passed }
+  const second = await worker(wordCount(), { transport: losing, runtime })
+  await until(() => second.status().restoring.some(({ remaining }) => remaining === lost), 'the restore has read the log')
+  lost = 0
+  await until(() => {
+    passed += 10_000
+    return second.status().ready
+  }, 'the tasks run')
+  expect(second.status().restarts).toBeGreaterThan(0)
+  send(lines, 'ann', 'a')
+  await until(() => latest(wordCounts).get('a') === 2, 'the second line')
 })
 
 test('if the state repeatedly cannot be written, the worker stops', async () => {

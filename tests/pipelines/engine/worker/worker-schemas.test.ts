@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { registryClient } from '../../../../kafka/registry.ts'
 import type { SchemaRegistry } from '../../../../kafka/registry-interface.ts'
-import type { GroupMember, GroupOptions } from '../../../../kafka/transport.ts'
+import { type GroupMember, type GroupOptions, TransportError } from '../../../../kafka/transport.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
 import { workerRunner } from '../../../../pipelines/engine/worker/worker-runner.ts'
@@ -177,6 +177,40 @@ test('a worker that is stopped while it starts ends without joining its group', 
   await stopped.done
   expect(stopped.status().state).toBe('stopped')
   expect(joins).toBe(0)
+})
+
+test('a worker that is stopped while brokers initialise its producer ends without an error', async () => {
+  const { broker, registry } = bench()
+  const deps = { registry, backend: memoryBackend(), identity: newIdentity(), runtime: systemRuntime() }
+  const memory = memoryTransport(broker)
+  const initialising = Promise.withResolvers<void>()
+  const closed = Promise.withResolvers<void>()
+  const producer: typeof memory.producer = (options) => ({
+    ...memory.producer(options),
+    async init() {
+      initialising.resolve()
+      await closed.promise
+      throw new TransportError('CLOSED', 'the transport was closed', { fatal: false })
+    },
+    close: async () => closed.resolve(),
+  })
+  const stopped = createWorker({ topology: echo }, { ...deps, transport: { ...memory, producer } })
+  const starting = stopped.start()
+  await initialising.promise
+  await stopped.stop()
+  await starting
+  await stopped.done
+  expect(stopped.status().state).toBe('stopped')
+})
+
+test('a worker that cannot start has failed', async () => {
+  const { broker, registry } = bench()
+  const deps = { backend: memoryBackend(), identity: newIdentity(), runtime: systemRuntime() }
+  registry.unreachable = true
+  const failing = createWorker({ topology: echo }, { ...deps, registry, transport: memoryTransport(broker) })
+  await expect(failing.start()).rejects.toThrow('the schema registry cannot be reached')
+  await expect(failing.done).rejects.toThrow('the schema registry cannot be reached')
+  expect(failing.status().state).toBe('failed')
 })
 
 test('a worker can be stopped cleanly while it waits for the schema of its state', async () => {
