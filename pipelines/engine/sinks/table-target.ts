@@ -57,7 +57,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
   const openedWith = new Map<string, string>()
 
   async function open({ topic, partition }: TopicPartition, facts: PartitionFacts): Promise<number | undefined> {
-    const { end, committed, topicId } = facts
+    const { end, committed, topicId, isBeyondEnd } = facts
     const stored = await store.position(topic, partition)
     const filledFrom = await store.topicId(topic, partition)
     const isOther = filledFrom !== undefined && topicId !== '' && filledFrom !== topicId
@@ -67,7 +67,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     const confirmed = committed?.metadata === identity && !isOther ? committed.offset : undefined
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
     if (stored !== undefined && isOther) throw recreated(topic, partition, stored, 'the topic has another id now')
-    if (next !== undefined && next > end) throw recreated(topic, partition, next, `the log ends at ${end}`)
+    if (next !== undefined && (await isBeyondEnd(next))) throw recreated(topic, partition, next, `the log ends at ${end}`)
     // If the topic was recreated, another process may have noticed this first and deleted the mark. This process must
     // then write the mark again.
     const key = notedKey(topic, partition)

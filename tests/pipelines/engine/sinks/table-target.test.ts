@@ -61,7 +61,13 @@ function records(...events: [offset: number, at: number, rows?: number][]): Sink
 }
 
 const batch = (given: SinkRecord[]) => ({ partition, records: given, expected: undefined, next: 100, caughtUp: false })
-const facts = (end: number, committed?: { offset: number; metadata: string }) => ({ start: 0, end, committed, topicId: 'id' })
+const facts = (end: number, committed?: { offset: number; metadata: string }) => ({
+  start: 0,
+  end,
+  committed,
+  topicId: 'id',
+  isBeyondEnd: async (offset: number) => offset > end,
+})
 
 test("a batch is split at the table's partition borders, in offset order", async () => {
   const { store, inserts } = memoryTable()
