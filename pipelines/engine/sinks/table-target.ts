@@ -63,8 +63,10 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     const isOther = filledFrom !== undefined && topicId !== '' && filledFrom !== topicId
     // When the table has no stored position, its rows may have expired, or the records may have produced no rows.
     // Reading then continues from the committed offset, unless that offset belongs to an earlier table or topic of this
-    // name.
-    const confirmed = committed?.metadata === identity && !isOther ? committed.offset : undefined
+    // name, or to records that the log has lost. If the log has lost its end and somebody has deleted the rows, the
+    // table is thus filled from the beginning.
+    const isOfThisLog = committed?.metadata === identity && !isOther && !(await isBeyondEnd(committed.offset))
+    const confirmed = isOfThisLog ? committed.offset : undefined
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
     if (stored !== undefined && isOther) throw recreated(topic, partition, stored, 'the topic has another id now')
     if (next !== undefined && (await isBeyondEnd(next))) throw recreated(topic, partition, next, `the log ends at ${end}`)

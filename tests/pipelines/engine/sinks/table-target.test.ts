@@ -241,6 +241,18 @@ test('a sink stops and explains what to do if its log ends before the position o
   )
 })
 
+test('if the log has lost its end, deleting the rows is enough: the table is filled from the beginning', async () => {
+  const { store, inserts } = memoryTable()
+  inserts.push([70])
+  const target = await tableTarget({ table: eventsTable }, store)
+  const committed = { offset: 71, metadata: 'life 1' }
+  await expect(target.open(partition, facts(50, committed))).rejects.toThrow('delete the rows of this topic')
+  inserts.length = 0
+  expect(await target.open(partition, facts(50, committed))).toBeUndefined()
+  inserts.push([7])
+  expect(await target.open(partition, facts(50, committed))).toBe(8)
+})
+
 test('a sink stops if its table was filled from a former topic of the same name, even if the new log contains the offset of the table', async () => {
   const { store, inserts, state } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
