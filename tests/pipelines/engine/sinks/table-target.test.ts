@@ -37,6 +37,7 @@ function memoryTable() {
     },
     insertBinary: ({ source, firstOffset, lastOffset }: RowBinary) =>
       store.insert({ ...source, rows: [firstOffset, lastOffset].map((offset) => ({ offset, row: {} })) }),
+    forgetInserts: () => undefined,
     topicId: async () => state.topicId,
     async noteTopicId(_topic, _partition, id) {
       state.topicId = id
@@ -180,6 +181,17 @@ test.each(['lost', 'unanswered'] as const)('an insert that was %s is in the tabl
   await expect(write()).rejects.toThrow(TargetUnavailableError)
   await write()
   expect(inserts).toEqual([[1], [2, 3]])
+})
+
+test('an insert whose response was lost is repeated if the table contains rows of lost records with higher offsets', async () => {
+  const { store, inserts, state } = memoryTable()
+  inserts.push([7, 8])
+  const target = await tableTarget({ table: eventsTable }, store)
+  const write = target.prepare({ ...batch(records([7, NOVEMBER])), expected: 9 })
+  state.fail = 'lost'
+  await expect(write()).rejects.toThrow(TargetUnavailableError)
+  await write()
+  expect(inserts).toEqual([[7, 8], [7]])
 })
 
 test('when a later insert of a batch fails, the earlier inserts are not repeated', async () => {
