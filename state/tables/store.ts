@@ -38,6 +38,11 @@ export interface TableStore {
   /** Writes the binary rows of a `BinaryTable`, with the same guarantee as `insert`. */
   insertBinary(rows: RowBinary): Promise<void>
   /**
+   * Makes the later inserts of this Kafka partition differ from all earlier ones. Call this when the log has lost
+   * records. ClickHouse would otherwise ignore the insert of new records with the same offsets as a repetition.
+   */
+  forgetInserts(topic: string, partition: number): void
+  /**
    * Records that the table contains this Kafka partition up to the end that the log had when reading began. Once all
    * partitions are recorded, readers may conclude from a missing row that the data does not exist. Call `prepare`
    * first.
@@ -114,6 +119,8 @@ export function tableStore<K, V>(table: AnyTable<K, V>, client: ClickHouseClient
   let identity = ''
   /** The ids of the topics from which the table is filled, by topic and partition. */
   const topicIds = new Map<string, string>()
+  /** Texts that make inserts differ from earlier ones with the same offsets, by topic and partition. */
+  const salts = new Map<string, string>()
 
   async function prepare(): Promise<string> {
     identity = await asking(async () => {
@@ -148,9 +155,13 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
    * at the same offsets.
    */
   function tokenOf({ topic, partition }: InsertSource, firstOffset: number, lastOffset: number, rows: number): string {
-    const token = `${topic}-${partition}-${firstOffset}-${lastOffset}-${rows}`
-    const id = topicIds.get(sourceKey(topic, partition))
-    return id === undefined ? token : `${id}-${token}`
+    const key = sourceKey(topic, partition)
+    const parts = [topicIds.get(key), topic, partition, firstOffset, lastOffset, rows, salts.get(key)]
+    return parts.filter((part) => part !== undefined).join('-')
+  }
+
+  function forgetInserts(topic: string, partition: number): void {
+    salts.set(sourceKey(topic, partition), randomUUID())
   }
 
   async function insert({ topic, partition, rows }: Insert): Promise<void> {
@@ -198,7 +209,7 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
     topicIds.set(sourceKey(topic, partition), id)
   }
 
-  return { prepare, position, insert, insertBinary, noteCaughtUp, topicId, noteTopicId }
+  return { prepare, position, insert, insertBinary, forgetInserts, noteCaughtUp, topicId, noteTopicId }
 }
 
 function sourceKey(topic: string, partition: number): string {

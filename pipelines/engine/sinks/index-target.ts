@@ -34,6 +34,8 @@ const LIMITS = { maxRecords: 2_000, maxBytes: 4 * 1024 * 1024, lingerMs: 250 }
  * the server refuses writes to a replaced index.
  */
 const PROBE_EVERY_MS = 5_000
+/** A position beyond the end of every topic. The keeper replaces an index that has such a position. */
+const BEYOND_EVERY_END = Number.MAX_SAFE_INTEGER
 
 /** The position of one partition in an index, and the writer that stores it. */
 interface OpenPartition {
@@ -78,6 +80,7 @@ export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTa
   async function apply(batch: SinkBatch, changes: readonly DocumentChange[]): Promise<WriteResult> {
     const { topic, partition } = batch.partition
     const target = open.get(partitionKey(topic, partition)) as OpenPartition
+    if (batch.records.some(({ offset }) => offset < (batch.expected ?? 0))) return await giveUp(batch, target)
     if (changes.length === 0 && !(await place.isStill(target.writer))) return { outcome: 'offset-mismatch' }
     if (changes.length > 0) {
       const refused = await target.writer.write(changes)
@@ -96,6 +99,16 @@ export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTa
     if (stamp === INDEX_GONE) return lost()
     target.stamp = stamp
     return { outcome: 'applied' }
+  }
+
+  /**
+   * Called when the topic has lost records that the index contains, so that new records have the same offsets. The index
+   * would ignore the new records, because their versions are too low.
+   */
+  async function giveUp(batch: SinkBatch, target: OpenPartition): Promise<WriteResult> {
+    const result = await storePosition({ ...batch, next: BEYOND_EVERY_END }, target)
+    if (!place.isSearched) throw new Error(`topic ${batch.partition.topic} has lost records while index ${index.name} was filled from it`)
+    return result.outcome === 'applied' ? { outcome: 'offset-mismatch' } : result
   }
 
   function lost(): WriteResult {

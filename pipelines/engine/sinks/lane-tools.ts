@@ -34,14 +34,16 @@ export function laneTools({ transport, group, seat, serdes }: LaneToolsDeps): (t
   async function factsOf(partition: TopicPartition): Promise<PartitionFacts> {
     const key = partitionKey(partition.topic, partition.partition)
     await refuseIfOwnedElsewhere(partition)
-    const [starts, ends, committed, ids] = await Promise.all([
+    const [starts, committed, ids] = await Promise.all([
       transport.offsets([partition], 'earliest'),
-      transport.offsets([partition], 'end'),
       group.committed([partition]),
       transport.topicIds([partition.topic]),
     ])
-    const topicId = ids.get(partition.topic) ?? ''
-    return { start: starts.get(key) ?? 0, end: ends.get(key) ?? 0, committed: committed.get(key), topicId }
+    const readEnd = async () => (await transport.offsets([partition], 'end')).get(key) ?? 0
+    // The end is read last. Otherwise, an offset that is committed meanwhile could seem to be beyond the end of the log.
+    const end = await readEnd()
+    const isBeyondEnd = async (offset: number) => offset > end && offset > (await readEnd())
+    return { start: starts.get(key) ?? 0, end, committed: committed.get(key), topicId: ids.get(partition.topic) ?? '', isBeyondEnd }
   }
 
   async function confirmOwnership(partition: TopicPartition): Promise<void> {

@@ -55,19 +55,28 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
   const noted = new Set<string>()
   /** The topic id with which this process last opened each partition, keyed by `notedKey`. */
   const openedWith = new Map<string, string>()
+  /**
+   * For each partition whose log has lost records, the offset before which the table may contain lost records, keyed by
+   * topic and number.
+   */
+  const lostBefore = new Map<string, number>()
 
   async function open({ topic, partition }: TopicPartition, facts: PartitionFacts): Promise<number | undefined> {
-    const { end, committed, topicId } = facts
+    const { end, committed, topicId, isBeyondEnd } = facts
     const stored = await store.position(topic, partition)
     const filledFrom = await store.topicId(topic, partition)
     const isOther = filledFrom !== undefined && topicId !== '' && filledFrom !== topicId
     // When the table has no stored position, its rows may have expired, or the records may have produced no rows.
     // Reading then continues from the committed offset, unless that offset belongs to an earlier table or topic of this
-    // name.
-    const confirmed = committed?.metadata === identity && !isOther ? committed.offset : undefined
+    // name, or to records that the log has lost. If the log has lost its end and somebody has deleted the rows, the
+    // table is thus filled from the beginning.
+    const isOfThisTable = committed?.metadata === identity && !isOther
+    const hasLostEnd = isOfThisTable && (await isBeyondEnd(committed.offset))
+    if (hasLostEnd) store.forgetInserts(topic, partition)
+    const confirmed = isOfThisTable && !hasLostEnd ? committed.offset : undefined
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
     if (stored !== undefined && isOther) throw recreated(topic, partition, stored, 'the topic has another id now')
-    if (next !== undefined && next > end) throw recreated(topic, partition, next, `the log ends at ${end}`)
+    if (next !== undefined && (await isBeyondEnd(next))) throw recreated(topic, partition, next, `the log ends at ${end}`)
     // If the topic was recreated, another process may have noticed this first and deleted the mark. This process must
     // then write the mark again.
     const key = notedKey(topic, partition)
@@ -84,8 +93,12 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     )
   }
 
-  function prepare({ partition: { topic, partition }, records, caughtUp, refuse }: SinkBatch): () => Promise<WriteResult> {
+  function prepare({ partition: { topic, partition }, records, expected, caughtUp, refuse }: SinkBatch): () => Promise<WriteResult> {
     const place = { topic, partition }
+    if (expected !== undefined && records.some(({ offset }) => offset < expected)) {
+      lostBefore.set(notedKey(topic, partition), expected)
+      store.forgetInserts(topic, partition)
+    }
     const { runs, refused } = 'binaryColumns' in table ? binaryRuns(table, place, records) : jsonRuns(table, place, records)
     let isRefused = refused.length === 0
     let done = 0
@@ -123,6 +136,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
   }
 
   async function isStored({ topic, partition }: TopicPartition, { lastOffset }: Run): Promise<boolean> {
+    // The rows of lost records prove nothing. The insert is then repeated, and ClickHouse ignores the repetition.
+    if (lastOffset < (lostBefore.get(notedKey(topic, partition)) ?? 0)) return false
     const next = await store.position(topic, partition)
     return next !== undefined && next > lastOffset
   }

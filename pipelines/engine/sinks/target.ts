@@ -67,6 +67,11 @@ export interface PartitionFacts {
   /** Id of the topic; empty if it is unknown. A topic that was deleted and created again has a different id. */
   readonly topicId: string
   readonly committed: CommittedOffset | undefined
+  /**
+   * Returns true if an offset that the target contains is beyond the end of the log. Another process that does not know
+   * yet that it has lost the partition may have written the target after `end` was read, so the end is then read again.
+   */
+  isBeyondEnd(offset: number): Promise<boolean>
 }
 
 /** Consecutive records of one partition. Records that cannot be used are left out. */

@@ -16,8 +16,7 @@ export interface ViewTargetDeps {
   readonly runtime: Pick<Runtime, 'now' | 'log'>
 }
 
-interface FactsToCompare {
-  readonly end: number
+interface FactsToCompare extends Pick<PartitionFacts, 'end' | 'isBeyondEnd'> {
   readonly topicId: string | undefined
   readonly retentionMs: number
 }
@@ -52,7 +51,7 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   const completeAts = new Map<string, number>()
 
   async function open({ topic, partition }: TopicPartition, facts: PartitionFacts): Promise<number | undefined> {
-    const { end } = facts
+    const { end, isBeyondEnd } = facts
     const topicId = facts.topicId === '' ? undefined : facts.topicId
     if (topicId !== undefined) topicIds.set(topic, topicId)
     const stored = await store.position(view.name, partition, topic)
@@ -62,7 +61,7 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
       await store.finishClearing(view.name, partition, view.keeps)
       return undefined
     }
-    const reason = reasonToClear(stored, { end, topicId, retentionMs: retentions.get(topic)! })
+    const reason = await reasonToClear(stored, { end, isBeyondEnd, topicId, retentionMs: retentions.get(topic)! })
     if (reason === undefined) {
       completeAts.set(key, stored.next >= end ? runtime.now() : stored.at)
       return stored.next
@@ -72,9 +71,9 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
     return undefined
   }
 
-  function reasonToClear(stored: ViewPosition, { end, topicId, retentionMs }: FactsToCompare) {
+  async function reasonToClear(stored: ViewPosition, { end, isBeyondEnd, topicId, retentionMs }: FactsToCompare) {
     if (stored.topicId !== undefined && topicId !== undefined && stored.topicId !== topicId) return 'topic_recreated'
-    if (stored.next > end) return 'ahead_of_log'
+    if (await isBeyondEnd(stored.next)) return 'ahead_of_log'
     // A view that has reached the end of the log has missed no tombstone. A topic without tombstones has an infinite
     // retention.
     if (stored.next >= end || !Number.isFinite(retentionMs)) return undefined

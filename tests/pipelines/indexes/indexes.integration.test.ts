@@ -1,5 +1,6 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { memoryTransport } from '../../../kafka/memory/transport.ts'
+import { indexTarget, searchedIndex } from '../../../pipelines/engine/index.ts'
 import type { SearchCall, SearchClient } from '../../../state/indexes/client.ts'
 import { builderAlias, indexFamily, sinkAlias } from '../../../state/indexes/family.ts'
 import { definitionOf } from '../../../state/indexes/search-index.ts'
@@ -196,6 +197,29 @@ test('an index that is ahead of its topic is replaced, and searched until then',
     return (await concreteIndexes()).includes(before)
   }).toBe(false)
   expect(unsearchable).toBe(0)
+  await eventually(found).toEqual(expected())
+})
+
+test('an index is replaced if its topic has lost records while its sink was running, because it ignores the new records', async () => {
+  const { write, startKeeper, found, expected, concreteIndexes, notes, client, index } = world()
+  for (let i = 0; i < 20; i++) write(`n${i}`, `note ${i}`)
+  startKeeper()
+  await eventually(found).toEqual(expected())
+  const [before] = await concreteIndexes()
+  const target = indexTarget(index, searchedIndex(index, indexFamily(index, client), client))
+  const partition = { topic: notes.name, partition: 0 }
+  const [topicId] = (await indexFamily(index, client).list()).map((each) => each.topicId)
+  const next = (await target.open(partition, {
+    start: 0,
+    end: 10,
+    topicId,
+    committed: undefined,
+    isBeyondEnd: async () => false,
+  })) as number
+  const record = { offset: next - 2, timestamp: 0, key: 'n18', value: { text: 'written after the loss' } }
+  const batch = { partition, records: [record], expected: next, next: next - 1, caughtUp: true }
+  expect(await target.prepare(batch)()).toEqual({ outcome: 'offset-mismatch' })
+  await eventually(async () => (await concreteIndexes()).includes(before)).toBe(false)
   await eventually(found).toEqual(expected())
 })
 

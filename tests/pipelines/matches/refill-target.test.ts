@@ -22,7 +22,7 @@ test('the stack of each user in a batch is built once, old requests are skipped,
     [3, BOB],
     [3, ANN],
   ])
-  const facts = { start: 0, end: 9, committed: undefined, topicId: 'id' }
+  const facts = { start: 0, end: 9, committed: undefined, topicId: 'id', isBeyondEnd: async (offset: number) => offset > 9 }
   expect(await target.open({ topic: 'refills', partition: 3 }, facts)).toBe(9)
   expect(await target.open({ topic: 'refills', partition: 3 }, { ...facts, committed: { offset: 7, metadata: '' } })).toBe(7)
 })

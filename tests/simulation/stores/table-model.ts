@@ -40,6 +40,7 @@ export function tableModel(scheduler: Scheduler): TableModel {
           for (const row of fresh) rows.push({ ...row, topic, partition })
         })
       },
+      forgetInserts: () => undefined,
       insertBinary: () => Promise.reject(new Error('the model has only tables of JSON rows')),
       topicId: (topic, partition) =>
         server.request(client, `tells the id of ${topic}-${partition}`, () => ids.get(`${topic}-${partition}`)),

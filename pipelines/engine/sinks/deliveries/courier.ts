@@ -1,5 +1,6 @@
 import { murmur2 } from '../../../../kafka/partitioner.ts'
 import { type PublishAppender, type Publisher, type Transport, TransportError } from '../../../../kafka/transport.ts'
+import { endsWithin } from '../../../../runtime/ends-within.ts'
 import type { Runtime } from '../../../../runtime/runtime.ts'
 import type { SinkDeadLetter, SinkDeadLetters } from '../dead-letters.ts'
 import { isPassing } from '../passing.ts'
@@ -49,6 +50,11 @@ const GIVE_UP_AFTER_MS = 24 * 3_600_000
 /** First pause after a write to Kafka has failed. Later pauses are longer, up to `LONGEST_PAUSE_MS`. */
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 5_000
+/**
+ * How long a write to Kafka may take after the sink has given up the partition. Kafka may not answer for hours, and the
+ * partition cannot move to another process in the meantime.
+ */
+const LAST_WRITE_GRACE_MS = 2_000
 
 type Failed = Extract<DeliveryOutcome, { outcome: 'failed' | 'refused' }>
 
@@ -117,14 +123,27 @@ export function courier(deps: CourierDeps): Courier {
   async function persist(write: () => Promise<void>, closing: AbortSignal): Promise<'done' | 'abandoned'> {
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
       try {
-        await write()
-        return 'done'
+        return (await endsInTime(write(), closing)) ? 'done' : 'abandoned'
       } catch (error) {
         if (!isPassing(error)) throw error
         runtime.log.warn({ target: target.name, reason: error.message }, 'sink_record_not_moved')
         if (closing.aborted || isClosed) return 'abandoned'
         await runtime.sleep(pause, closing)
       }
+    }
+  }
+
+  /** Waits for a write. Once the sink has given up the partition, the wait is limited. */
+  async function endsInTime(writing: Promise<void>, closing: AbortSignal): Promise<boolean> {
+    const { promise: isClosing, resolve } = Promise.withResolvers<void>()
+    const stop = () => resolve()
+    closing.addEventListener('abort', stop)
+    if (closing.aborted) stop()
+    try {
+      const isWritten = await Promise.race([writing.then(() => true), isClosing.then(() => false)])
+      return isWritten || (await endsWithin(runtime, LAST_WRITE_GRACE_MS, writing))
+    } finally {
+      closing.removeEventListener('abort', stop)
     }
   }
 

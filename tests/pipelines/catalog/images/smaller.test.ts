@@ -14,7 +14,7 @@ import { connectImages, type ImageStore } from '../../../../state/blobs/images.t
 import { picture } from '../../../api/catalog/images/pictures.ts'
 
 const PLACE = { topic: 'catalog-images', partition: 0 }
-const FACTS = { start: 0, end: 9, topicId: 'a', committed: undefined }
+const FACTS = { start: 0, end: 9, topicId: 'a', committed: undefined, isBeyondEnd: async (offset: number) => offset > 9 }
 
 async function opened() {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-smaller-'))

@@ -137,6 +137,49 @@ test('a table that was dropped is filled again by the next sink', async () => {
   await eventually(() => counted(client)).toEqual(complete(300))
 })
 
+/** Returns a function that writes one event per given offset, each in an insert of its own. */
+async function targetOf(client: Client) {
+  const target = await tableTarget({ table: eventsTable }, tableStore(eventsTable, client, { cluster: undefined }))
+  const partition = { topic: 'topic', partition: 0 }
+  async function write(id: string, offset: number, expected: number | undefined): Promise<void> {
+    const record = { offset, timestamp: 0, key: id, value: { id, at: MONTH_END } satisfies Event }
+    await target.prepare({ partition, records: [record], expected, next: offset + 1, caughtUp: false })()
+  }
+  const open = (end: number, offset: number) =>
+    target.open(partition, {
+      start: 0,
+      end,
+      topicId: 'id',
+      committed: { offset, metadata: target.commitMetadata as string },
+      isBeyondEnd: async (position) => position > end,
+    })
+  return { write, open }
+}
+
+const idsOf = async (client: Client) => (await rowsOf<{ id: string }>(client, 'SELECT id FROM events ORDER BY id')).map(({ id }) => id)
+
+test('new records are inserted even if the log has lost records with the same offsets', async () => {
+  const { client } = await testDatabase()
+  const { write } = await targetOf(client)
+  await write('kept', 0, undefined)
+  await write('lost', 1, 1)
+  await write('new', 1, 2)
+  expect(await idsOf(client)).toEqual(['kept', 'lost', 'new'])
+})
+
+test('rows that were deleted after the log had lost its end are inserted again', async () => {
+  const { client } = await testDatabase()
+  const { write, open } = await targetOf(client)
+  expect(await open(0, 0)).toBe(0)
+  await write('kept', 0, 0)
+  await write('lost', 1, 1)
+  await expect(open(1, 2)).rejects.toThrow('delete the rows of this topic')
+  await client.command({ query: 'ALTER TABLE events DELETE WHERE 1', clickhouse_settings: { mutations_sync: '2' } })
+  expect(await open(1, 2)).toBeUndefined()
+  await write('kept', 0, undefined)
+  expect(await idsOf(client)).toEqual(['kept'])
+})
+
 test('two sinks share the partitions, and a third takes over from one that stops', async () => {
   const kafka = await realBroker(await testStack().kafka())
   const topic = await kafka.newTopic(PARTITIONS)

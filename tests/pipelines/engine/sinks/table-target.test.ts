@@ -37,6 +37,7 @@ function memoryTable() {
     },
     insertBinary: ({ source, firstOffset, lastOffset }: RowBinary) =>
       store.insert({ ...source, rows: [firstOffset, lastOffset].map((offset) => ({ offset, row: {} })) }),
+    forgetInserts: () => undefined,
     topicId: async () => state.topicId,
     async noteTopicId(_topic, _partition, id) {
       state.topicId = id
@@ -61,7 +62,13 @@ function records(...events: [offset: number, at: number, rows?: number][]): Sink
 }
 
 const batch = (given: SinkRecord[]) => ({ partition, records: given, expected: undefined, next: 100, caughtUp: false })
-const facts = (end: number, committed?: { offset: number; metadata: string }) => ({ start: 0, end, committed, topicId: 'id' })
+const facts = (end: number, committed?: { offset: number; metadata: string }) => ({
+  start: 0,
+  end,
+  committed,
+  topicId: 'id',
+  isBeyondEnd: async (offset: number) => offset > end,
+})
 
 test("a batch is split at the table's partition borders, in offset order", async () => {
   const { store, inserts } = memoryTable()
@@ -176,6 +183,17 @@ test.each(['lost', 'unanswered'] as const)('an insert that was %s is in the tabl
   expect(inserts).toEqual([[1], [2, 3]])
 })
 
+test('an insert whose response was lost is repeated if the table contains rows of lost records with higher offsets', async () => {
+  const { store, inserts, state } = memoryTable()
+  inserts.push([7, 8])
+  const target = await tableTarget({ table: eventsTable }, store)
+  const write = target.prepare({ ...batch(records([7, NOVEMBER])), expected: 9 })
+  state.fail = 'lost'
+  await expect(write()).rejects.toThrow(TargetUnavailableError)
+  await write()
+  expect(inserts).toEqual([[7, 8], [7]])
+})
+
 test('when a later insert of a batch fails, the earlier inserts are not repeated', async () => {
   const { store, inserts, state } = memoryTable()
   let calls = 0
@@ -233,6 +251,18 @@ test('a sink stops and explains what to do if its log ends before the position o
   await expect(target.open(partition, facts(50))).rejects.toThrow(
     /events holds topic-2 up to offset 70, but the log ends at 50.*Drop the table/,
   )
+})
+
+test('if the log has lost its end, deleting the rows is enough: the table is filled from the beginning', async () => {
+  const { store, inserts } = memoryTable()
+  inserts.push([70])
+  const target = await tableTarget({ table: eventsTable }, store)
+  const committed = { offset: 71, metadata: 'life 1' }
+  await expect(target.open(partition, facts(50, committed))).rejects.toThrow('delete the rows of this topic')
+  inserts.length = 0
+  expect(await target.open(partition, facts(50, committed))).toBeUndefined()
+  inserts.push([7])
+  expect(await target.open(partition, facts(50, committed))).toBe(8)
 })
 
 test('a sink stops if its table was filled from a former topic of the same name, even if the new log contains the offset of the table', async () => {

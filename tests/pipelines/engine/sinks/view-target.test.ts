@@ -16,7 +16,7 @@ const view: View<number, string> = {
     value === null ? [{ op: 'del', key: `{things:${partition}}:${key}` }] : [{ op: 'set', key: `{things:${partition}}:${key}`, value }],
 }
 const partition = { topic: 'facts', partition: 3 }
-const facts = { start: 0, end: 50, committed: undefined, topicId: 'id' }
+const facts = { start: 0, end: 50, committed: undefined, topicId: 'id', isBeyondEnd: async (offset: number) => offset > 50 }
 
 function topic(name: string, config: Record<string, string>): Topic<number, string> {
   return { name, key: decimalInt, value: rawValue(utf8), partitions: 4, config }

@@ -512,7 +512,7 @@ test("a view of an earlier version is cleared and rebuilt, and the API's notes a
   expect(await readRelations(viewReader(redis), keys, [BOB])).toBe(NOT_CAUGHT_UP)
   const topics = [matchProfiles, matchSeen, matchRelations]
   const target = viewTarget({ view: matchUsersView, topics }, { store: viewStore(redis), runtime: { now: Date.now, log: silentLog } })
-  const facts = { start: 0, end: 7, topicId: '', committed: undefined }
+  const facts = { start: 0, end: 7, topicId: '', committed: undefined, isBeyondEnd: async () => false }
   expect(await target.open({ topic: matchRelations.name, partition: PARTITION }, facts)).toBeUndefined()
   expect(await redis.exists(keys.relations, positionsKey(earlier, PARTITION), caughtUpKey(earlier, PARTITION))).toBe(0)
   expect(await redis.hgetall(keys.recent)).toEqual({ [severedField(BOB, 'blocks')]: '1000 1' })

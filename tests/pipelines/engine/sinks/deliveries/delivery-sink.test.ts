@@ -271,6 +271,22 @@ test('a failed record that Kafka does not accept into the retry topic is not ski
   await until(() => committed()?.offset === 2)
 })
 
+test('a partition is soon given up even if Kafka does not answer the write of a failed record, which is then delivered again', async () => {
+  const { append, run, until, broker, control, calls, committed, runtime } = world()
+  control.answer = (_value, attempt) => (attempt === 1 ? FAILED : DELIVERED)
+  broker.publishGate = new Promise(() => {})
+  append('letter')
+  const sink = run()
+  await until(() => sink.deliveries?.failed.get('http_500') === 1)
+  const stoppedAt = runtime.now()
+  await sink.stop()
+  expect(runtime.now() - stoppedAt).toBeLessThan(5_000)
+  expect(committed()?.offset ?? 0).toBe(0)
+  run()
+  await until(() => calls.length === 2)
+  await until(() => committed()?.offset === 1)
+})
+
 test('a sink that stops gracefully waits for its deliveries, so that none is repeated', async () => {
   const { append, run, until, control, calls, committed } = world()
   const gate = Promise.withResolvers<DeliveryOutcome>()
