@@ -66,7 +66,7 @@ export const errors = defineErrors({
   },
   idempotency_conflict: {
     status: 409,
-    when: 'the Idempotency-Key was used before for a different request',
+    when: 'the Idempotency-Key, or the `transaction_id` of a payment to be scored, was used before for a different request',
     message: 'This Idempotency-Key was used for a different request. Use a new key.',
   },
   content_too_large: {

@@ -47,6 +47,7 @@ function caseOf(index: number, more: object = {}) {
     ],
     amount: 1249.9 / index,
     currency: 'EUR',
+    version: 1,
     ...more,
   }
 }
@@ -247,7 +248,10 @@ export function deskFakes() {
     if (kind === 'cases') {
       const found = find(id)
       if (found === undefined) return refusal(404, 'case_not_found')
-      return { body: method === 'PATCH' ? Object.assign(found, body) : { ...found, history } }
+      if (method !== 'PATCH') return { body: { ...found, history } }
+      const { version = found.version } = body
+      if (version !== found.version) return refusal(409, 'version_conflict')
+      return { body: Object.assign(found, body, { version: found.version + 1 }) }
     }
     if (path.endsWith('/feedback')) return feedback(id, body)
     if (line === 'GET transactions') return { body: { transactions: OTHERS } }

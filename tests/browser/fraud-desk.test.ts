@@ -105,7 +105,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByRole('button', { name: 'Save notes' }).click()
     await expect
       .poll(() => fakes.changes.map(({ body }) => body))
-      .toEqual([{ assigned_to: 'ann', status: 'IN_REVIEW' }, { notes: HOSTILE }])
+      .toEqual([{ assigned_to: 'ann', status: 'IN_REVIEW', version: 1 }, { notes: HOSTILE }])
     expect(await page.locator('img').count()).toBe(0)
     expect(complaints.join('\n')).toBe('')
   })
@@ -205,6 +205,19 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     })
     await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
     expect(await page.getByLabel('Notes on the case').inputValue()).toBe('')
+  })
+
+  test('an analyst does not take a case that somebody else has taken or escalated since the page read it', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('button', { name: 'Assign to me' }).waitFor()
+    Object.assign(fakes.cases[0], { assigned_to: 'bob', status: 'ESCALATED', version: 2 })
+    await page.getByRole('button', { name: 'Assign to me' }).click()
+    await page.getByText('Somebody else has changed this').waitFor()
+    await page.locator('#case-head').getByText('bob').waitFor()
+    expect(fakes.cases[0]).toMatchObject({ assigned_to: 'bob', status: 'ESCALATED' })
+    await page.getByRole('button', { name: 'Assign to me' }).click()
+    await page.getByRole('button', { name: 'Release' }).waitFor()
+    expect(fakes.cases[0]).toMatchObject({ assigned_to: 'ann', status: 'ESCALATED' })
   })
 
   test('if closed cases leave the list, the queue returns to its last page', async () => {

@@ -8,7 +8,7 @@ import type { ModelOutcome } from '../in-force.ts'
 import type { Circuit } from './circuit.ts'
 import type { ActiveModels } from './loading.ts'
 import type { ModelTelemetry, Unscored } from './telemetry.ts'
-import { decodeScores, encodeScoreRequest, KIND } from './wire.ts'
+import { decodeScores, encodeScoreRequest, KIND, type RowScores } from './wire.ts'
 
 /** Time limit for the models' answer. While this process is busy, the limit is extended to at most `BUSY_MS`. */
 export const SCORE_LIMIT_MS = 30
@@ -75,7 +75,12 @@ export function modelBatches({ current, circuit, telemetry, timers }: BatchOptio
         telemetry.answered(transactions.length, ms / 1_000)
         if (ms <= SCORE_LIMIT_MS) circuit.inTime()
         cancelLimit()
-        const results = decodeScores(answer, transactions.length)
+        const results = scoresIn(answer, transactions.length)
+        if (results === undefined) {
+          child.kill()
+          if (!batch.isLate) none('away', transactions)
+          return
+        }
         for (const [index, { resolve }] of transactions.entries()) {
           const { champion: scores, challenger: others, factors } = results[index]
           resolve({ scores, versions: models.versions, policy: models.policy, challenger: others, factors })
@@ -122,5 +127,14 @@ export function modelBatches({ current, circuit, telemetry, timers }: BatchOptio
       })
     }
     return promise
+  }
+}
+
+/** Decodes an answer of the model process; undefined if it is damaged. */
+function scoresIn(answer: Buffer, count: number): RowScores[] | undefined {
+  try {
+    return decodeScores(answer, count)
+  } catch {
+    return undefined
   }
 }

@@ -40,7 +40,10 @@ export interface EntityProfiles {
    * @param at the same value as for `enrich`
    */
   withdraw(request: FraudRequest, at: number): Promise<void>
-  /** Looks up one entity without adding a transaction in flight. Never throws. */
+  /**
+   * Looks up one entity without adding a transaction in flight.
+   * @throws ApiError `unavailable` if Redis does not respond
+   */
   find(kind: EntityKind, id: string): Promise<HeldEntity | 'failed'>
 }
 
@@ -71,14 +74,19 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
 
   /**
    * Reads entities of one partition and adds their events, if any, to their transactions in flight, with a single
-   * script. Returns undefined if the script fails or the view is still being built.
+   * script. Returns undefined if the view is still being built.
    */
+  async function ask(partition: number, entities: readonly EnrichedEntity[], at: number): Promise<HeldBytes[] | undefined> {
+    const answer = await scripts.run(ENRICH, enrichKeys(partition, entities), enrichArguments(entities, at, inFlightMs), limit)
+    const held = heldBytes(answer, entities.length)
+    if (held === undefined) onFailure(BEING_BUILT)
+    return held
+  }
+
+  /** Like `ask`, but also returns undefined if the script fails. */
   async function look(partition: number, entities: readonly EnrichedEntity[], at: number): Promise<HeldBytes[] | undefined> {
     try {
-      const answer = await scripts.run(ENRICH, enrichKeys(partition, entities), enrichArguments(entities, at, inFlightMs), limit)
-      const held = heldBytes(answer, entities.length)
-      if (held === undefined) onFailure(BEING_BUILT)
-      return held
+      return await ask(partition, entities, at)
     } catch (error) {
       onFailure((error as Error).message)
       return undefined
@@ -145,7 +153,7 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
       const partition = partitionFor(entity)
       if (partition === undefined) return 'failed'
       const at = now()
-      const held = await look(partition, [{ entity, event: undefined }], at)
+      const held = await ask(partition, [{ entity, event: undefined }], at)
       return held === undefined ? 'failed' : decoded(() => heldEntity(held[0], at))
     },
   }

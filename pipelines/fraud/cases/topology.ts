@@ -12,6 +12,11 @@ import { feedbackOf } from './feedback.ts'
  * contains the case and so restores it.
  */
 const KEPT_AFTER_CLOSING_MS = 30 * 24 * 3_600_000
+/**
+ * Minimum time that a case stays in the state after a change. ClickHouse gets the change later, for example after an
+ * outage. Until then, a request would restore the case without the change, and the change would be lost.
+ */
+const KEPT_AFTER_CHANGE_MS = 24 * 3_600_000
 const ARCHIVE_EVERY_MS = 1_000
 const ARCHIVED_PER_TICK = 200
 
@@ -54,7 +59,7 @@ export const fraudCasesTopology = topology(
       changed({ key, after }, ctx) {
         if (after === undefined) return
         if (after.resolved_at === null) closing.cancel(key)
-        else closing.schedule(key, after.resolved_at + KEPT_AFTER_CLOSING_MS)
+        else closing.schedule(key, Math.max(after.resolved_at + KEPT_AFTER_CLOSING_MS, ctx.now + KEPT_AFTER_CHANGE_MS))
         const feedback = feedbackOf(after)
         if (feedback !== undefined) ctx.emit(fraudFeedback, key, feedback, { timestamp: ctx.now })
       },

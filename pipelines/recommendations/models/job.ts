@@ -18,6 +18,12 @@ export interface ModelJobDeps {
 /** Delay of the first training run. A system that has just been started has no data to learn from. */
 const FIRST_AFTER_MS = 15 * MINUTE_MS
 /**
+ * Minimum time between the starts of two runs that repeat a cut-off run. If the training itself ends the worker, for
+ * example because the memory is full, the worker would otherwise restart again and again, and could do nothing else.
+ */
+const REPEAT_AFTER_MS = 15 * MINUTE_MS
+const CUT_OFF = 'the worker ended during this run'
+/**
  * How long the loop waits for a request during a training run. The wait is short, because the loop must also notice
  * when the run ends.
  */
@@ -57,7 +63,7 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
       .filter(({ started_at }) => started_at <= runtime.now())
       .reduce((newest, { started_at }) => Math.max(newest, started_at), Number.NEGATIVE_INFINITY)
     let asked = cut.flatMap(({ request_ids }) => request_ids)
-    let dueAt = cut.length > 0 ? runtime.now() : firstDue(lastAt)
+    let dueAt = cut.length > 0 ? dueAfterCut() : firstDue(lastAt)
     let running: Running | undefined
     let training: Promise<void> = Promise.resolve()
     /** Time (epoch ms) at which a run was last ended because of its time limit. */
@@ -72,6 +78,13 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
     function firstDue(last: number): number {
       if (trainEveryMs === undefined) return Number.POSITIVE_INFINITY
       return Math.max(last + trainEveryMs, Number.isFinite(last) ? 0 : runtime.now() + FIRST_AFTER_MS)
+    }
+
+    /** A run that was cut off is repeated at once, unless it has itself repeated a run that was cut off. */
+    function dueAfterCut(): number {
+      const ended = runs.filter(({ state }) => state !== 'RUNNING').toSorted((one, other) => one.started_at - other.started_at)
+      if (ended.at(-1)?.reason !== CUT_OFF) return runtime.now()
+      return Math.min(runtime.now(), ...cut.map(({ started_at }) => started_at)) + REPEAT_AFTER_MS
     }
 
     function isDue(): boolean {
@@ -95,7 +108,7 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
       asked = []
       // One transaction ends the unfinished runs and begins the run that takes over their requests, so that no failure
       // in between can lose the requests.
-      const ended = cut.map((run) => failed(run, 'the worker ended during this run', startedAt))
+      const ended = cut.map((run) => failed(run, CUT_OFF, startedAt))
       await turn.publishAll([...ended, begun.run].map((run) => jobRecord(modelRuns, run.run_id, run)))
       cut = []
       const inForce = models.versions.find(({ version }) => version === models.champion)

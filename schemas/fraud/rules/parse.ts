@@ -26,7 +26,7 @@ const COMPARISONS: ReadonlyMap<string, ComparisonOperator> = new Map([
 ])
 const SUM_OPERATORS = ['+', '-'] as const
 const PRODUCT_OPERATORS = ['*', '/', '%'] as const
-const VALUE = 'a field, number, string, function or "("'
+const VALUE = ['a field', 'a number', 'a string', 'a function', 'TRUE', 'FALSE', '"-"', '"("']
 const AFTER_CONDITION = ['AND', 'OR', 'the end of the condition']
 
 /**
@@ -68,6 +68,8 @@ class Parser {
   #at = 0
   /** Number of open parentheses, NOTs, minus signs and calls. */
   #open = 0
+  /** Position of the last token that NOT could replace. */
+  #mayBeNotAt = 0
   readonly #depths = new Map<Node, number>()
 
   constructor(tokens: readonly Token[]) {
@@ -100,6 +102,7 @@ class Parser {
 
   #not(): Node {
     const { start } = this.#token
+    this.#mayBeNotAt = this.#at
     if (!this.#takeKeyword('NOT')) return this.#predicate()
     const operand = this.#nested(() => this.#not())
     return this.#node({ kind: 'not', operand, start, end: operand.end })
@@ -196,11 +199,11 @@ class Parser {
         this.#at++
         return this.#takeSymbol('(') ? this.#call(token.text, start) : this.#node({ kind: 'field', name: token.text, start, end })
       case 'keyword':
-        if (token.text !== 'TRUE' && token.text !== 'FALSE') throw this.#unexpected([VALUE])
+        if (token.text !== 'TRUE' && token.text !== 'FALSE') throw this.#noValue()
         this.#at++
         return this.#node({ kind: 'boolean', value: token.text === 'TRUE', start, end })
       default:
-        throw this.#unexpected([VALUE])
+        throw this.#noValue()
     }
   }
 
@@ -250,6 +253,10 @@ class Parser {
 
   #expectSymbol(symbol: string, expected: readonly string[] = [`"${symbol}"`]): void {
     if (!this.#takeSymbol(symbol)) throw this.#unexpected(expected)
+  }
+
+  #noValue(): Error {
+    return this.#unexpected(this.#mayBeNotAt === this.#at ? ['NOT', ...VALUE] : VALUE)
   }
 
   #unexpected(expected: readonly string[], advice = ''): Error {

@@ -159,7 +159,7 @@ function badCharacter(text: string, start: number): Error {
     message: `The character ${shown(JSON.stringify(character))} means nothing here${hint === undefined ? '' : `: ${hint}`}.`,
     start,
     end: start + character.length,
-    expected: hint === undefined ? ['a field, a number, a string or an operator'] : [hint],
+    expected: ['a field, a number, a string or an operator'],
   })
 }
 

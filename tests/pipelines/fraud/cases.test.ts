@@ -244,6 +244,21 @@ test('a case that has been closed for 30 days is removed from the state, and a r
   expect(feedback()).toMatchObject([{ verdict: 'FALSE_POSITIVE', previous_verdict: 'CONFIRMED_FRAUD', previous_at: closed.verdict_at }])
 })
 
+test('a change of an archived case is not lost if another request follows before ClickHouse has the change', () => {
+  const { open, change, view, daysPass } = casesDriver()
+  open()
+  change({ verdict: 'CONFIRMED_FRAUD' })
+  const archived = JSON.stringify({ ...view()!, is_archived: true })
+  daysPass(30)
+  expect(change({ archived, notes: 'the bank has called' }).outcome).toBe('done')
+  // The sink of the table is a few seconds or hours late, so ClickHouse still has the case without the notes.
+  daysPass(0.9)
+  expect(change({ archived, assigned_to: { text: 'bob' } })).toMatchObject({ found: { notes: 'the bank has called', version: 4 } })
+  expect(view()?.history.map(({ notes }) => notes)).toEqual(['', '', 'the bank has called', ''])
+  daysPass(1)
+  expect(view()).toBeUndefined()
+})
+
 test('a reopened case stays in the state, and its retention starts again with the next verdict', () => {
   const { driver, open, change, daysPass } = casesDriver()
   open()

@@ -256,6 +256,27 @@ test('a worker that has lost the job publishes nothing, and the next worker trai
   expect(models()?.versions.map(({ version }) => version)).toEqual(['kept'])
 })
 
+test('a run that was cut off is repeated at once, but if its repetition is cut off as well, the next one begins a quarter of an hour later', async () => {
+  const { start, clock, ask, begun, run, warned } = await world()
+  let runner = start('a')
+  ask('one', 'TRAIN')
+  await eventually(() => begun.length).toBe(1)
+  await runner.stop()
+  runner = start('b')
+  await eventually(() => begun.length).toBe(2)
+  await runner.stop()
+  clock.now += HOUR / 4 - 1
+  start('c')
+  // This request has no effect. Its warning shows that the job has checked the clock.
+  ask('look', 'PROMOTE')
+  await eventually(() => warned.length).toBe(1)
+  expect(begun).toHaveLength(2)
+  clock.now += 1
+  ask('look', 'PROMOTE')
+  await eventually(() => begun.length).toBe(3)
+  expect([run('run-2')?.state, run('run-3')?.request_ids]).toEqual(['FAILED', ['one']])
+})
+
 test('if a worker fails right after it has taken over a run, the next turn still trains for the requests of the run', async () => {
   const { broker, start, ask, begun, run } = await world()
   start('a')

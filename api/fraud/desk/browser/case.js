@@ -90,11 +90,15 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
     savedNotes = found?.notes ?? ''
   }
 
-  /** @param {string | null} assignee */
+  /**
+   * Assigns the case, unless somebody else has changed it since this page has read it. Otherwise, one analyst could take
+   * a case from another without noticing, or take back an escalation.
+   * @param {string | null} assignee
+   */
   async function assign(assignee) {
     // An analyst who takes an OPEN case begins to work on it, so its status changes as well.
     const begins = assignee !== null && open?.found?.status === 'OPEN'
-    await change({ assigned_to: assignee, ...(begins && { status: 'IN_REVIEW' }) })
+    await change({ assigned_to: assignee, ...(begins && { status: 'IN_REVIEW' }), version: open?.found?.version })
   }
 
   /** @param {object} change */
@@ -110,6 +114,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
       onChanged()
     } catch (error) {
       onFailure(error)
+      if (error instanceof RequestFailed && error.failure.code === 'version_conflict') await reload().catch(onFailure)
     }
   }
 

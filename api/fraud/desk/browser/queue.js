@@ -26,6 +26,7 @@ const MOST_PAGES = 10_000 / PAGE
  * @property {{ factor: string, contribution: number }[]} risk_factors
  * @property {number} amount
  * @property {string} currency
+ * @property {number} version
  * @property {any[]} [history]
  */
 

@@ -59,10 +59,9 @@ export async function loadModel(manifestPath: string, sha256?: string, slowestMs
   const manifest = parseManifest(await readFile(manifestPath, 'utf8'))
   const bytes = await readFile(join(dirname(manifestPath), manifest.file))
   const hash = createHash('sha256').update(bytes).digest('hex')
-  if (hash !== manifest.sha256 || hash !== (sha256 ?? hash)) {
-    throw new ModelRefused(
-      `the file ${manifest.file} was changed or is damaged: its SHA-256 is ${hash} instead of ${sha256 ?? manifest.sha256}`,
-    )
+  const wanted = [sha256 ?? hash, manifest.sha256].find((one) => one !== hash)
+  if (wanted !== undefined) {
+    throw new ModelRefused(`the file ${manifest.file} was changed or is damaged: its SHA-256 is ${hash} instead of ${wanted}`)
   }
   const session = await InferenceSession.create(bytes, SESSION).catch((error: Error) => {
     throw new ModelRefused(`the runtime does not accept ${manifest.file}: ${error.message}`)

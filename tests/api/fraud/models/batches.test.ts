@@ -152,3 +152,13 @@ test('while 512 transactions are unanswered, a further transaction is refused', 
   child.requests[0].answer(answerOf(512))
   expect((await calls[0])?.scores).toEqual(scores)
 })
+
+test('an answer that cannot be decoded gives no score, and the process that sent it is replaced', async () => {
+  const { child, counted, score, turn } = world()
+  const calls = [inputOf(), inputOf()].map(score)
+  await turn()
+  child.requests[0].answer(answerOf(1))
+  expect(await Promise.all(calls)).toEqual([undefined, undefined])
+  expect(counted).toEqual({ away: 2 })
+  expect(child.isKilled).toBe(true)
+})

@@ -29,3 +29,15 @@ test('a model that does not reproduce its test vectors is refused, and its memor
 test('a model that takes longer than its time limit is refused', async () => {
   await expect(loadModel(`${SHIPPED}.json`, undefined, 0)).rejects.toThrow('ms for 1 rows instead of at most 0')
 })
+
+test('a model whose manifest was replaced before its file is refused with the hash that the new manifest names', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'model-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const manifest = JSON.parse(await readFile(`${SHIPPED}.json`, 'utf8'))
+  await writeFile(join(folder, manifest.file), await readFile(`${SHIPPED}.onnx`))
+  const next = 'ab'.repeat(32)
+  await writeFile(join(folder, 'next.json'), JSON.stringify({ ...manifest, sha256: next }))
+  await expect(loadModel(join(folder, 'next.json'), manifest.sha256)).rejects.toThrow(
+    `its SHA-256 is ${manifest.sha256} instead of ${next}`,
+  )
+})

@@ -49,11 +49,14 @@ test.each([
 })
 
 test.each([
-  ['', 'line 1, column 1: Expected a field, number, string, function or "(", found the end of the condition.'],
+  ['', 'line 1, column 1: Expected NOT, a field, a number, a string, a function, TRUE, FALSE, "-" or "(", found the end of the condition.'],
   ['txn.amonut > 1', 'line 1, column 1: There is no field "txn.amonut". Did you mean "txn.amount"?'],
   ['Txn.Amount > 1', 'line 1, column 1: There is no field "Txn.Amount". Did you mean "txn.amount"?'],
   ['payer.country = DE', 'line 1, column 17: There is no field "DE". Strings need quotes: \'DE\'.'],
-  ['txn.amount >', 'line 1, column 13: Expected a field, number, string, function or "(", found the end of the condition.'],
+  [
+    'txn.amount >',
+    'line 1, column 13: Expected a field, a number, a string, a function, TRUE, FALSE, "-" or "(", found the end of the condition.',
+  ],
   ['txn.amount > 1 )', 'line 1, column 16: Expected AND, OR or the end of the condition, found ")".'],
   ['txn.amount > 1 adn ip.is_tor', 'line 1, column 16: Expected AND, OR or the end of the condition, found "adn". Did you mean "AND"?'],
   ['(txn.amount > 1', 'line 1, column 16: Expected ")", found the end of the condition.'],
@@ -61,7 +64,7 @@ test.each([
     '1 < txn.amount < 9',
     'line 1, column 16: Expected AND, OR or the end of the condition, found "<". Comparisons cannot be chained: use BETWEEN, or AND.',
   ],
-  ['txn.amount IN ()', 'line 1, column 16: Expected a field, number, string, function or "(", found ")".'],
+  ['txn.amount IN ()', 'line 1, column 16: Expected a field, a number, a string, a function, TRUE, FALSE, "-" or "(", found ")".'],
   ['txn.amount IN 1', 'line 1, column 15: Expected "(", found the number 1.'],
   ['txn.amount BETWEEN 1 OR 2', 'line 1, column 22: Expected AND, found "OR".'],
   ['txn.amount IS 1', 'line 1, column 15: Expected MISSING or NOT MISSING, found the number 1.'],
@@ -149,6 +152,18 @@ test('a fault contains its code, its offsets, what was expected, and the nearest
       nearest: 'txn.amount',
     },
   ])
+})
+
+test('where a value is missing, every form of a value is expected, and NOT only where a condition may begin', () => {
+  const [start, operand] = ['', 'ip.is_tor = '].map((text) => faultsOf(text)[0].expected)
+  expect(start).toEqual(['NOT', ...operand])
+  for (const word of ['TRUE', 'FALSE', '"-"', '"("']) expect(operand).toContain(word)
+  for (const text of ['TRUE', 'FALSE', 'NOT ip.is_tor', '(ip.is_tor)', '-1 < 2', 'ip.is_tor = TRUE']) expect(faultsOf(text)).toEqual([])
+})
+
+test('a character that means nothing comes with advice in the message, and what would be valid apart from it', () => {
+  for (const text of ['&', '!ip.is_tor', 'txn.amount > 1;'])
+    expect(faultsOf(text)[0].expected).toEqual(['a field, a number, a string or an operator'])
 })
 
 test('all name faults and type faults are reported together, in the order of the text', () => {
