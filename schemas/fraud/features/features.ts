@@ -1,13 +1,15 @@
 import { ENTITY_KINDS, type EntityKind } from '../entity.ts'
 import type { FraudEvent } from '../event.ts'
-import { type EntityIds, entitiesOf } from '../events.ts'
+import { type EntityIds, entitiesOf, eventsOf } from '../events.ts'
 import { hash32, hash48 } from '../hash.ts'
 import { unitsOf, usdOf } from '../money.ts'
+import { hasEventWithin } from '../profile/events.ts'
 import { type CountedSecond, foldEvents, foldSeconds, NEW_PROFILE } from '../profile/fold.ts'
 import { placeBefore } from '../profile/places.ts'
 import { deviationOf, lastTimeOf, type Reading, sumsOf } from '../profile/read.ts'
 import { countSeen, wasSeen } from '../profile/seen.ts'
 import { DAY_MS, HOUR_MS, KNOWN_MS, MONTH_MS, PROFILE_SHAPES, WEEK_MS } from '../profile/shape.ts'
+import { withoutEvent } from '../profile/without.ts'
 import type { FraudFeatures, FraudIpFacts, FraudProfile, FraudRequest } from '../types.ts'
 import { sessionRisk } from './session-risk.ts'
 import { travelBetween } from './travel.ts'
@@ -55,7 +57,14 @@ export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments:
   for (const kind of ENTITY_KINDS) {
     const enrichment = ids[kind] === null ? undefined : enrichments[kind]
     if (enrichment === 'failed') failed.push(kind)
-    else profiles[kind] = enrichment && upToDate(kind, enrichment, reading.id)
+    else profiles[kind] = enrichment && withoutOwn(kind, upToDate(kind, enrichment, reading.id))
+  }
+
+  /** A profile may already include the transaction, if its first answer was lost and the request is repeated. */
+  function withoutOwn(kind: EntityKind, profile: FraudProfile): FraudProfile {
+    const { events } = profile
+    if (!hasEventWithin(events, 0, events.length, reading.t, reading.id)) return profile
+    return withoutEvent(profile, eventsOf(request).find((one) => one.kind === kind)!.event)
   }
   const amountUsd = usdOf(unitsOf(request.amount, request.currency))
   const user = userFeatures(profiles.user, { request, ids, amountUsd, reading })

@@ -33,6 +33,14 @@ export function newestRows(rows: Buffer, others: readonly Buffer[], most: number
   return Buffer.concat(all.sort(Buffer.compare).slice(-most))
 }
 
+/** Returns the rows without a place at a time. Another transaction with the same place and time has an equal row. */
+export function withoutPlace(rows: Buffer, at: number, place: FraudPlace): Buffer {
+  const row = encoded({ ...place, at })
+  const all = rowsOf(rows)
+  const index = all.findIndex((one) => one.equals(row))
+  return index === -1 ? rows : Buffer.concat(all.toSpliced(index, 1))
+}
+
 /** Returns the newest place at or before a time; undefined if there is none. */
 export function placeBefore(rows: Buffer, t: number): PlaceAt | undefined {
   for (let row = rows.length - PLACE_BYTES; row >= 0; row -= PLACE_BYTES) {

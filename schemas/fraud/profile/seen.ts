@@ -77,6 +77,13 @@ export function forgetOld(rows: Buffer, end: number, { keptMs, most }: SeenLimit
   return withoutOld(rows, end, newest - keptMs, most)
 }
 
+/** Returns the rows without an entity that was seen only at the given time. */
+export function withoutSighting(rows: Buffer, hash: number, at: number): Buffer {
+  const row = rowOf(rows, rows.length, hash)
+  if (row < 0 || firstOf(rows, row) !== at || lastOf(rows, row) !== at) return rows
+  return Buffer.concat([rows.subarray(0, row), rows.subarray(row + SEEN_BYTES)])
+}
+
 /**
  * Counts the entities that were seen in (t − windowMs, t]. For a late transaction, the count may include entities that
  * were seen only before and after the window.

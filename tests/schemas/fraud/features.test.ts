@@ -232,6 +232,30 @@ test('the current transaction is not counted, even if an earlier attempt is in t
   })
 })
 
+test('a transaction that is scored again has the features of its first attempt, although its profiles include it', () => {
+  const entities = { device: 'd2', ip: '192.0.2.2', card: 'c2' }
+  const earlier = [10, 20, 10, 20, 10].map((amount, index) => pay({ at: minutesAgo(9 - index), amount, device: 'd1', place: LONDON }))
+  const histories = [[], earlier, [...earlier, pay({ at: minutesAgo(2), ...entities, place: LOS_ANGELES })], earlier.slice(0, 1)]
+  for (const history of histories) {
+    const now = pay({ id: 'again', amount: 1_234.56, ...entities, place: SAN_FRANCISCO })
+    const first = featuresOf(now, NO_IP_FACTS, lookedUp(now, history)).features
+    const again = featuresOf(now, NO_IP_FACTS, lookedUp(now, [...history, now, pay({ at: NOON + MINUTE, user: 'u9' })])).features
+    for (const [name, value] of Object.entries(first)) {
+      const expected = typeof value === 'number' ? expect.closeTo(value, 6) : value
+      expect([history.length, name, again[name as keyof typeof again]]).toEqual([history.length, name, expected])
+    }
+  }
+})
+
+test('if all earlier amounts are equal, an amount that is scored again has the z-score 0, without errors of rounding', () => {
+  for (const amount of Array.from({ length: 300 }, (_, cents) => (cents + 1) / 7)) {
+    const history = Array.from({ length: 7 }, (_, index) => pay({ at: minutesAgo(9 - index), amount }))
+    const now = pay({ id: 'again', amount: 999.99 })
+    const { features } = featuresOf(now, NO_IP_FACTS, lookedUp(now, [...history, now]))
+    expect(features).toMatchObject({ amount_zscore: 0, user_stddev_amount: 0, user_txn_count: 7 })
+  }
+})
+
 test('in-flight sums per second count in the windows and in the lifetime', () => {
   const now = pay({ amount: 3 })
   const seconds = [{ at: NOON - 2 * SECOND, count: 300, units: 300 * 20_000 }]

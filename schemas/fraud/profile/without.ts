@@ -1,0 +1,46 @@
+import { ENTITY_KINDS } from '../entity.ts'
+import type { FraudEvent } from '../event.ts'
+import { USD_PER_UNIT } from '../money.ts'
+import type { FraudProfile } from '../types.ts'
+import { EVENT_BYTES, eventId, eventTime, eventUnits, firstRowFrom } from './events.ts'
+import { SEEN_COLUMNS } from './fold.ts'
+import { withoutPlace } from './places.ts'
+import { withoutSighting } from './seen.ts'
+
+/** Share of the squared deviations below which a rest is only an error of rounding. */
+const ROUNDING = 1e-14
+
+/**
+ * Returns a profile without a transaction that it contains individually, so that a transaction that is scored again is
+ * not compared with itself. Returns the profile unchanged if it does not contain the transaction individually. If an
+ * entity was also seen in other transactions, the times at which it was seen stay.
+ */
+export function withoutEvent(profile: FraudProfile, event: FraudEvent): FraudProfile {
+  const row = rowOf(profile.events, event)
+  if (row === undefined) return profile
+  const { events } = profile
+  const next = { ...profile, places: event.place === null ? profile.places : withoutPlace(profile.places, event.at, event.place) }
+  next.events = Buffer.concat([events.subarray(0, row * EVENT_BYTES), events.subarray((row + 1) * EVENT_BYTES)])
+  for (const kind of ENTITY_KINDS) {
+    const hash = event[kind]
+    const column = SEEN_COLUMNS[kind]
+    if (hash !== null) next[column] = withoutSighting(profile[column], hash, event.at)
+  }
+  return { ...next, ...withoutAmount(profile, eventUnits(events, row)) }
+}
+
+function rowOf(events: Buffer, { at, id }: FraudEvent): number | undefined {
+  const count = events.length / EVENT_BYTES
+  for (let row = firstRowFrom(events, at); row < count && eventTime(events, row) === at; row++) if (eventId(events, row) === id) return row
+  return undefined
+}
+
+/** Reverts `countAmounts` for one amount. */
+function withoutAmount({ txn_count, txn_units, mean_usd, m2_usd }: FraudProfile, units: number) {
+  const count = txn_count - 1
+  if (count <= 0) return { txn_count: 0, txn_units: 0, mean_usd: 0, m2_usd: 0 }
+  const delta = units * USD_PER_UNIT - mean_usd
+  const mean = mean_usd - delta / count
+  const m2 = m2_usd - delta * (units * USD_PER_UNIT - mean)
+  return { txn_count: count, txn_units: txn_units - units, mean_usd: mean, m2_usd: m2 > m2_usd * ROUNDING ? m2 : 0 }
+}
