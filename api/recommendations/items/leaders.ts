@@ -204,7 +204,7 @@ interface BestRows {
 }
 
 /**
- * Keeps the `count` rows with the greatest values. Whenever twice as many rows have been collected, it sorts them and
+ * Keeps the `count` rows with the highest values. Whenever twice as many rows have been collected, it sorts them and
  * drops the worse half.
  */
 function bestRows(count: number): BestRows {

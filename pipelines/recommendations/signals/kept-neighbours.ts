@@ -79,7 +79,7 @@ export function keptNeighbours(bytes: Uint8Array, fade: number, most: number): K
 
   /**
    * Drops the lightest neighbours that are not among the newest. Of neighbours with equal weights, the one with the
-   * greatest id is dropped first.
+   * highest id is dropped first.
    */
   function shrink(): void {
     const marks = newest()

@@ -40,7 +40,7 @@ function train(folder: string, signal?: AbortSignal): Promise<string> {
   return trainBundle({ folder, tools: toolsFolder(), interactions: interactions(), contentOf, lists: lists(), signal, ...SIZES })
 }
 
-/** Returns lists in which the user always chose the candidate with the greatest first feature. */
+/** Returns lists in which the user always chose the candidate with the highest value of the first feature. */
 function lists(): JudgedList[] {
   return Array.from({ length: LISTS }, (_, list) => {
     const features = new Float64Array(CANDIDATES * RANKING_WIDTH)

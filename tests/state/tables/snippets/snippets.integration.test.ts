@@ -12,7 +12,7 @@ const SNIPPETS = MOST_FOUND + 1_000
 const RARE = 500
 const WORDS = ['return x', '100%_sure', 'Zoë', 'ab', 'a_b', '{}', 'axb', 'ΟΔΟΣ', 'ΟΔΟΣΗΜΑ', 'Οδος', 'οδοι']
 
-/** Returns snippet `number`. The greatest number is the newest snippet. */
+/** Returns snippet `number`. The highest number is the newest snippet. */
 function snippet(number: number, given: Partial<SnippetText> = {}): SnippetText {
   return {
     paste_id: `id-${number}`,
