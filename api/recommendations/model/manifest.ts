@@ -62,7 +62,7 @@ function parse(text: string): BundleManifest {
 const HASH_LENGTH = 8
 
 /**
- * Returns the version of a bundle: the time of the training and a hash of the manifest, as in
+ * Returns the version of a bundle: the time of the training run and a hash of the manifest, as in
  * `20260801T120000-1f2e3d4c`.
  */
 function versionOf({ trained_at }: BundleManifest, text: string): string {

@@ -6,7 +6,7 @@ export interface NearItem {
 
 /** A trained model, opened in this process. */
 export interface RecommendationModel {
-  /** The time of the training and a hash of the bundle's manifest. */
+  /** The time of the training run and a hash of the bundle's manifest. */
   readonly version: string
   /** The `embedding_version` of the model, counted from 1. */
   readonly sequence: number

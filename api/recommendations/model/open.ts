@@ -141,7 +141,7 @@ export async function openVectors(
     return sum.map((value) => value * scale)
   }
 
-  /** Removes an item, if it was added after the training. */
+  /** Removes an item if it was added after training. */
   function removeItem(itemId: bigint): void {
     const known = added.get(itemId)
     if (known === undefined) return

@@ -15,7 +15,7 @@ const ITEMS = 40
 const LISTS = 60
 const CANDIDATES = 20
 const SIZES = { sequence: 3, trainedAt: Date.UTC(2026, 7, 1), seed: 1 }
-/** Time limit for the first training. It has to download the packages of the Python environment. */
+/** Time limit for the first training run. It has to download the packages of the Python environment. */
 const FIRST_TRAINING_MS = 300_000
 
 /**
@@ -121,7 +121,7 @@ describe('training with Python', () => {
     expect(cosineTo(2n)).toBeGreaterThan(cosineTo(1n))
   })
 
-  it('leaves nothing behind that serving would open if the training is aborted', async () => {
+  it('leaves nothing behind that serving would open if the training run is aborted', async () => {
     const aborted = await mkdtemp(join(tmpdir(), 'millrace-training-'))
     try {
       await expect(train(aborted, AbortSignal.abort())).rejects.toThrow('aborted')
