@@ -32,8 +32,8 @@ const MOST = 127
 const LOOKED_PER_WANTED: Readonly<Record<NearBy, number>> = { product: 2.5, cosine: 1.5 }
 const ONE_THREAD = 1
 /**
- * Number of rows converted between two pauses. Converting them takes a millisecond or two. Requests are answered during
- * the pauses.
+ * Number of rows converted between two pauses. Converting them takes a millisecond or two. The process serves requests
+ * during the pauses.
  */
 const ROWS_AT_ONCE = 512
 const METRICS: Readonly<Record<NearBy, MetricKind>> = { product: MetricKind.IP, cosine: MetricKind.Cos }

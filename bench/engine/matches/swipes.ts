@@ -48,8 +48,8 @@ export const JOIN_SPAN_MS = 30 * DAY_MS
 const FIRST_MS = 1_767_225_600_000
 const DAYS = 60
 /**
- * Maximum time until a swipe is answered or repeated, as a share of the 60 days that the swipes cover. The share
- * corresponds to 40 days.
+ * Maximum time until the swipe in the other direction or a repetition of the swipe, as a share of the 60 days that the
+ * swipes cover. The share corresponds to 40 days.
  */
 const ANSWERED_WITHIN = 2 / 3
 const USERS = 59_946
