@@ -29,8 +29,8 @@ const TRANSACTION_TIMEOUT_MS = 10_000
  * - `new`: the producer has no valid identity, because `init` was not called, or because the last request for an
  *   identity has not succeeded
  * - `ready`: records may be committed
- * - `fenced`: nothing may be committed any more, for example because another producer has the transactional id or
- *   because an abort has failed. Only `init` makes the producer usable again
+ * - `fenced`: nothing may be committed, for example because another producer has the transactional id or because an
+ *   abort has failed. Only `init` makes the producer usable again
  */
 type Status = 'new' | 'ready' | 'fenced'
 

@@ -59,8 +59,8 @@ const RIGHT = 0.45
 const SEED = 3
 
 /**
- * Generates swipes: 35 % answer an earlier swipe, 2 % repeat an earlier swipe, and the rest are between random users.
- * Some users are more popular than others.
+ * Generates swipes: 35 % reverse the direction of an earlier swipe, 2 % repeat an earlier swipe, and the rest are
+ * between random users. Some users are more popular than others.
  */
 export function makeSwipes(count: number): Swipes {
   const random = seededRandom(SEED)

@@ -106,7 +106,7 @@ test('a search for a rare word reads only the granules with snippets that contai
   expect(Number(inAll)).toBeGreaterThan(SNIPPETS / RARE)
 })
 
-test('the table of earlier versions, from which nothing erases snippets any more, is dropped', async () => {
+test('the table of earlier versions, from which nothing erases snippets now, is dropped', async () => {
   const { client } = created
   await client.command({ query: 'CREATE TABLE snippets (paste_id String, text String) ENGINE = MergeTree ORDER BY paste_id' })
   expect(await dropEarlierSnippets(client, { cluster: undefined })).toBe(true)
