@@ -22,7 +22,7 @@ beforeEach(async () => {
   for (const api of [0, 1]) await waitUntil(() => isKnown(api), { what: 'the rule', ...SOON })
 })
 
-/** Scores payments with the same amount by different users, through both API processes in turn. */
+/** Scores payments with the same amount by different users, alternately through the two API processes. */
 async function pay(prefix: string, count: number, amount: number): Promise<void> {
   for (let first = 0; first < count; first += AT_ONCE) {
     const payments = Array.from({ length: Math.min(AT_ONCE, count - first) }, (_, index) => {
