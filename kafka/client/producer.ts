@@ -81,8 +81,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
           'uses a copied state folder, delete identity-*.json in the copy, because the copy contains the same identity',
       )
     }
-    // An unanswered request may already have raised the epoch, so from here on a higher epoch does not prove that
-    // another process exists.
+    // An unanswered request may already have raised the epoch, so a higher epoch now does not prove that another
+    // process exists.
     status = 'new'
     id = transactions === undefined ? await anonymousProducerId(context, cluster, closing.signal) : await transactions.init()
     dropRecords()

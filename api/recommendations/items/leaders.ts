@@ -198,7 +198,7 @@ function rowsOf(groups: ReadonlyMap<number, BestRows>): Map<number, readonly num
 }
 
 interface BestRows {
-  /** @param tie decides between equal values: the greater `tie` wins */
+  /** @param tie decides between equal values: the higher `tie` wins */
   offer(row: number, value: number, tie?: number): void
   take(): { row: number; value: number }[]
 }
