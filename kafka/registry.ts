@@ -15,8 +15,8 @@ export type RegistryClient = SchemaRegistry
 
 export interface RegistryOptions {
   /**
-   * One or more base URLs, separated by commas and tried in turn. A user and password in a URL are sent as basic
-   * authentication.
+   * One or more base URLs, separated by commas. If one fails, the next one is tried. A user and password in a URL are
+   * sent as basic authentication.
    */
   readonly url: string
   /** Time limit of one request. Default 5 s. */

@@ -13,7 +13,7 @@ export function publicData(name: DataSetName): string | undefined {
 /**
  * Declares a test that needs a public data set. If the set is missing, the test is skipped with a reason that names the
  * set and its source. Outside of tests/chaos, tests that read public data are in files named *.data.test.ts. Where
- * possible, a test beside them checks the same behaviour on small generated data.
+ * possible, a test next to them checks the same behaviour on small generated data.
  * @param body receives the path of the data set
  */
 export function dataTest(name: DataSetName, title: string, body: (path: string) => void | Promise<void>, timeoutMs?: number): void {

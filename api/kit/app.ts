@@ -72,7 +72,7 @@ const NO_SCOPES: ReadonlySet<string> = new Set()
 const ANYBODY: AuthRule = { kind: 'optional' }
 const NOBODY: Promise<undefined> = Promise.resolve(undefined)
 
-/** A request that is being answered. */
+/** A request that is being handled. */
 interface Exchange {
   readonly requestId: string
   /** Monotonic ms. */
@@ -288,8 +288,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
     if (authorization === null && session === undefined && mayBeAnonymous(auth)) return NOBODY
     const shown = { authorization, session, certificate: () => certificateOf(call), remote: call.socket?.remoteAddress }
     const authorizing = authorize(auth, shown, { verifier: options.verifier, isUserId, gateways })
-    // If the request is answered before its token is checked, nothing awaits this promise. In that case, a rejection
-    // must not crash the process.
+    // If the response is sent before the token is checked, nothing awaits this promise. In that case, a rejection must
+    // not crash the process.
     authorizing.catch(() => undefined)
     return authorizing
   }

@@ -11,8 +11,8 @@ export interface Tables {
 }
 
 /**
- * Time limit of a query. It includes the time for which the query waits for a connection. Otherwise, queries whose
- * callers have long been answered would pile up while ClickHouse is slow, and then keep it busy.
+ * Time limit of a query. It includes the time for which the query waits for a connection. Otherwise, while ClickHouse
+ * is slow, queries would pile up whose callers have long received an error, and keep it busy.
  */
 const QUERY_TIMEOUT_MS = 6_000
 const MAX_CONNECTIONS = 20

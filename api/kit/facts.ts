@@ -80,7 +80,7 @@ const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
  * harm. 20 requests a second cost little.
  */
 const BUFFERED_SPACING_MS = 50
-/** Maximum amount of unacknowledged data in all buffers together. Each buffer has a smaller capacity of its own. */
+/** Maximum amount of unacknowledged data across all buffers. Each buffer has a smaller capacity of its own. */
 const MAX_BUFFERED_BYTES = 128 * 1_048_576
 /**
  * Minimum time between two produce requests for facts that are always spooled. No caller waits for these facts, and

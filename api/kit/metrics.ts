@@ -34,7 +34,7 @@ export function httpMetrics(options: { process: boolean }): HttpMetrics {
   })
   const failures = counter(registry, 'http_errors_total', 'Error answers, by their code in the error catalogue', 'code')
   const inFlight = new Gauge({ name: 'http_requests_in_flight', help: 'Requests that are being processed', registers: [registry] })
-  const reused = counter(registry, 'http_answers_reused_total', 'Requests answered with a kept answer, without running their handler')
+  const reused = counter(registry, 'http_answers_reused_total', 'Requests that got a kept answer, without running their handler')
   /**
    * Labelled metrics, keyed by method, route and status. They are cached, because looking them up by labels is the most
    * expensive part of prom-client.

@@ -49,7 +49,7 @@ export const apiSettings = settingsFragment({
     ),
     SPOOL_MAX_BYTES: documented(
       wholeNumber(1).prefault('268435456'),
-      'maximum number of bytes in the spool of an API process; when it is full, requests that need the spool get 503',
+      'maximum number of bytes in the spool of each API process; when it is full, requests that need the spool get 503',
     ),
     API_TABLES_DIR: documented(
       z.string().optional(),

@@ -15,7 +15,8 @@ export function idParameter(description: string, example = '318') {
 }
 
 /**
- * Schema of an id in a body, as a string or a number. Numbers from 2^53 on are refused, because they may not be exact.
+ * Schema of an id in a body, as a string or a number. Numbers of 2^53 or more are refused, because they may not be
+ * exact.
  */
 export function idField(description: string, example: string | number = '318') {
   return z

@@ -75,7 +75,7 @@ function exploredFor({ items, leaders }: CandidateSources, user: RequestUser, ta
 
 const TAKEN = Number.NEGATIVE_INFINITY
 
-/** Returns the position of the greatest value. If values are equal, the first one wins. */
+/** Returns the position of the highest value. If values are equal, the first one wins. */
 function placeOfGreatest(values: Float64Array): number {
   let best = 0
   for (let at = 1; at < values.length; at++) if (values[at] > values[best]) best = at

@@ -141,7 +141,7 @@ export const deleteRoute = defineRoute({
   operationId: 'deleteSnippet',
   summary: 'Delete your snippet',
   description:
-    'Deletes the snippet. Once the response arrives, nobody can read the snippet any more. A snippet of an anonymous caller has no owner, so nobody can delete it.',
+    'Deletes the snippet. Once the response arrives, nobody can read the snippet. A snippet of an anonymous caller has no owner, so nobody can delete it.',
   auth: { kind: 'user' },
   idempotent: true,
   params: idParams,

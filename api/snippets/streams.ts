@@ -3,7 +3,7 @@ import { ApiError, errors } from '../kit/errors.ts'
 
 /**
  * Limits how many transfers of long content run at once, and thus how much memory they use. Neither a single caller nor
- * many slow callers can occupy all slots for long.
+ * many slow callers can occupy all slots for a long time.
  */
 export interface Streams {
   /**

@@ -242,7 +242,7 @@ export const writeInterestsRoute = defineRoute({
   operationId: 'writeInterests',
   summary: 'Set the interests of the caller',
   description:
-    'Replaces the whole profile. A topic is a term, so its case, its width and a leading # do not matter. A weight multiplies the score of its topic. A trend without a weight gets the greatest weight of its variants, or else 0.5. Excluded topics never appear in the personalized list.',
+    'Replaces the whole profile. A topic is a term, so its case, its width and a leading # do not matter. A weight multiplies the score of its topic. A trend without a weight gets the highest weight of its variants, or else 0.5. Excluded topics never appear in the personalized list.',
   auth: { kind: 'user' },
   body: InterestsBody,
   bodyExample: { topic_weights: { football: 2, politics: 0.1 }, exclude_topics: ['spoilers'] },

@@ -24,7 +24,7 @@ export default command({
     runs: integer('Runs per contender; the medians are reported.', { default: 3, min: 1 }),
     'commit-ms': integer('Time between two commits in milliseconds.', { default: 100, min: 1 }),
     compression: choice('Compression of the records that the engine writes.', COMPRESSIONS, { default: 'none' }),
-    cards: integer('Number of cards of job J2. The first payment of each card creates its state; all other payments go to random cards.', {
+    cards: integer('Number of cards in job J2. The first payment of each card creates its state; all other payments go to random cards.', {
       min: 1,
     }),
     'state-padding': integer(

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:engine`: measures the engine and a peer in turn, on the same broker with the same input, and verifies
+ * `npm run bench:engine`: measures the engine and a peer in alternating runs on the same broker and input, and verifies
  * every output. See run.command.ts for the options and config.ts for the environment.
  */
 import { randomUUID } from 'node:crypto'
@@ -64,7 +64,7 @@ async function newWorker(config: BenchConfig, { brokers, folder, transport }: Pl
   return { job, brokers, input, output, group, stateDir, guarantee, commitIntervalMs, compression, statePadding, memoryMib }
 }
 
-/** Runs the contenders in turn and prints every run, the medians and the ratios. */
+/** Runs the contenders alternately and prints every run, the medians and the ratios. */
 async function compare<Figures>(
   contenders: readonly Contender[],
   runs: number,

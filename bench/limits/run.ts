@@ -73,7 +73,7 @@ const nextPrefix = () => `b${++runs}:`
 const ms = (value: number) => (value < 0.01 ? '< 0.01' : value.toFixed(2))
 const thousands = (value: number) => Math.round(value).toLocaleString('en')
 
-/** Applies the same load to each subject in turn, except to the sliding log. */
+/** Applies the same load to one subject after another, except to the sliding log. */
 async function compare(
   redisUrl: string,
   subjects: readonly SubjectName[],

@@ -7,7 +7,7 @@ export default command({
     'Measures the time to create a link, and the parts of that time, at a fixed rate. Then it measures redirects in a closed loop and compares them with two peers: nginx with the same links in its configuration (the upper bound), and a redirect service in Go on the same Redis. It also measures redirects while Kafka is slow, while Kafka is stopped, and while the click buffer is full. Missing peers are skipped. Linux only, because CPU times come from /proc.',
   options: {
     rate: integer('Links created per second.', { default: 500, min: 1 }),
-    seconds: integer('Duration of the measurement of link creation.', { default: 20, min: 1 }),
+    seconds: integer('Measurement time for link creation.', { default: 20, min: 1 }),
     rounds: integer('Rounds of redirects; the medians are reported.', { default: 3, min: 1 }),
     connections: integer('Number of connections for redirects.', { default: 64, min: 1 }),
     'no-peers': flag('Skips nginx and Go.'),

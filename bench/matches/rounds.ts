@@ -2,7 +2,7 @@ import { loadavg } from 'node:os'
 import { median, quantile, row } from '../harness/table.ts'
 import { type Paced, paced } from '../snippets/pace.ts'
 
-/** One of the contenders that are measured in turn. */
+/** One of the contenders that are measured in alternating rounds. */
 export interface Contender {
   readonly name: string
   /** Called before each round. The duration of the call is not measured. */
@@ -73,7 +73,7 @@ export async function atRate(
   return roundOf(result, Object.fromEntries(used))
 }
 
-/** Measures the contenders in turn, in several rounds, and prints medians and ranges. */
+/** Measures the contenders in several alternating rounds, and prints medians and ranges. */
 export async function inTurn(contenders: readonly Contender[], rounds: number, say: Say): Promise<Map<string, Round[]>> {
   const results = new Map<string, Round[]>(contenders.map(({ name }) => [name, []]))
   for (let round = 0; round < rounds; round++) {

@@ -89,7 +89,7 @@ function pathOf(woeid: number, hours: number, resolution: string): string {
   return `/v1/trends/${encodeURIComponent(TERM)}/history?woeid=${woeid}&hours=${hours}&resolution=${resolution}`
 }
 
-/** Requests histories one after the other and prints their latencies. */
+/** Requests histories sequentially and prints their latencies. */
 export async function measureHistory({ servers, url }: HistoryServers, say: (text: string) => void): Promise<void> {
   const rows = await servers.query(`SELECT count() FROM ${trendVolumesTable.name}`)
   say(`${rows} rows of one term: ${regions.length} regions, every minute of ${DAYS} days`)

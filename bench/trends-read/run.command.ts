@@ -8,7 +8,7 @@ export default command({
   options: {
     part: choice('Which reads to measure. The other options apply only to lists.', ['lists', 'history'], { default: 'lists' }),
     processes: integer('Number of API processes.', { default: 1, min: 1 }),
-    seconds: integer('Duration of the measurement of each kind of request.', { default: 10, min: 1 }),
+    seconds: integer('Measurement time for each kind of request.', { default: 10, min: 1 }),
     connections: integer('Connections to each API process.', { default: 64, min: 1 }),
     prof: text('Writes a .cpuprofile of every API process into this folder.', { placeholder: 'FOLDER' }),
   },

@@ -23,7 +23,7 @@ export default command({
       min: 0,
     }),
     hot: number('Share of the tweets that get the same additional term.', { default: 0, max: 1 }),
-    terms: integer('Number of partitions of the topics that are keyed by term.', { default: 4, min: 1 }),
+    terms: integer('Number of partitions of each topic that is keyed by term.', { default: 4, min: 1 }),
     minutes: number('Age of the first tweet in minutes.', { default: 30, max: MAX_BACKLOG_MINUTES }),
     workers: integers('Numbers of worker processes with which the backlog is measured; 0 skips this measurement.', { default: '1,2' }),
     runs: integer('Runs per number of workers; the medians are reported.', { default: 3, min: 1 }),
@@ -31,7 +31,7 @@ export default command({
       default: 200,
       min: 1,
     }),
-    seconds: number('Duration of the measurement of freshness; 0 skips all measurements with full lists.', { default: 150 }),
+    seconds: number('Measurement time for freshness; 0 skips all measurements with full lists.', { default: 150 }),
     steady: integer('Number of seconds for which an empty worker receives recorded tweets at --rate; 0 skips this measurement.', {
       default: 0,
       min: 0,

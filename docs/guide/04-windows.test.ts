@@ -85,7 +85,7 @@ test('a record that is older than all buckets is counted as late, and has no oth
  * ## Fixed windows
  *
  * The question "how many between 12:00 and 12:05?" has one final answer. Publish it once, when the window is over. For
- * every task, the engine keeps the greatest event time so far, the *stream time* (`ctx.streamTime`). When stream time
+ * every task, the engine keeps the highest event time so far, the *stream time* (`ctx.streamTime`). When stream time
  * reaches 12:05, the window is over, except for stragglers. The time that you wait for stragglers is the *grace
  * period*. A record that arrives later is *late*. `return late` counts the record, and sends it unchanged to the
  * source's `lateOutput` if there is one.

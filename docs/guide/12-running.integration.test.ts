@@ -63,9 +63,9 @@ beforeAll(async () => {
  *
  * One call of `run` starts a worker. The worker connects to the brokers, opens the database in the state folder,
  * creates missing topics, registers the schemas and joins the consumer group that has the topology's name. Give each
- * worker process a separate state folder. Beside the database, the folder contains the worker's identity. With this
- * identity, a restarted worker gets its partitions back at once, and Kafka rejects what the earlier process still tries
- * to commit, in case that process is still running.
+ * worker process a separate state folder. In addition to the database, the folder contains the worker's identity. With
+ * this identity, a restarted worker gets its partitions back at once, and Kafka rejects what the earlier process still
+ * tries to commit, in case that process is still running.
  *
  * Your program consists of these lines, with your own addresses:
  *

@@ -96,7 +96,7 @@ test('an answer has a typed value and the position of the state from which it wa
   const ask = () => worker.queries?.get(totalsStore(), 'harbour', { partition: 1 })
   await eventually(ask).toMatchObject({ outcome: 'answered', value: 2 })
   const answer = await ask()
-  if (answer?.outcome !== 'answered') throw new Error('the query was answered a moment ago, but not now')
+  if (answer?.outcome !== 'answered') throw new Error('the query succeeded a moment ago, but not now')
   const value: number | undefined = answer.value
   expect(value).toBe(2)
   expect(answer.state).toMatchObject({ role: 'active', partition: 1, behind: 0 })

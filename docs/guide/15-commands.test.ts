@@ -108,7 +108,7 @@ test('if two riders ask for the same locker, only one gets it', () => {
  *
  * Answers can get lost when a connection breaks or a process dies. A caller that repeats a command with the same id
  * gets the first answer, for 24 hours, regardless of later changes. To make this possible, the engine stores the answer
- * beside the state. If the same id is used for a different request, the result is a conflict.
+ * together with the state. If the same id is used for a different request, the result is a conflict.
  */
 test('a repeated command id gets the first answer, even from a worker that was killed and lost its disk', () => {
   const { ask: asks, result, driver } = decisionDriver(lockers, lockerFlow)

@@ -14,8 +14,8 @@ export interface Assignment {
   /**
    * True if the target assignment has changed since it was last taken, and the coordinator has confirmed what the
    * member owns. When the coordinator gets a report, it may take away every partition that the report does not list. A
-   * target that was received before the report was answered may therefore contain partitions that now belong to another
-   * member.
+   * target that was received before the response to the report may therefore contain partitions that now belong to
+   * another member.
    */
   readonly hasChangedTarget: boolean
   /** Returns the target assignment if `hasChangedTarget`; undefined otherwise. */

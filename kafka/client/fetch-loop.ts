@@ -215,8 +215,8 @@ export function openFetchLoop(
   }
 
   /**
-   * Returns true when another idle request is about to be answered. The waiting partitions can then share the next
-   * request.
+   * Returns true when the response to another idle request is about to arrive. The waiting partitions can then share
+   * the next request.
    */
   function endsNow(requests: readonly (UnderWay | undefined)[]): boolean {
     const now = runtime.monotonic()

@@ -73,7 +73,7 @@ export function openGroupMember(
    * heartbeat intervals.
    */
   let wasFenced = false
-  /** Monotonic time (ms) at which the member sent the last heartbeat that was answered. */
+  /** Monotonic time (ms) at which the member sent the last heartbeat that got a response. */
   let confirmedAt = Number.NEGATIVE_INFINITY
   let notice: string | undefined
   /** The last notice that the coordinator has confirmed. */

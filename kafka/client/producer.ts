@@ -29,8 +29,8 @@ const TRANSACTION_TIMEOUT_MS = 10_000
  * - `new`: the producer has no valid identity, because `init` was not called, or because the last request for an
  *   identity has not succeeded
  * - `ready`: records may be committed
- * - `fenced`: nothing may be committed any more, for example because another producer has the transactional id or
- *   because an abort has failed. Only `init` makes the producer usable again
+ * - `fenced`: nothing may be committed, for example because another producer has the transactional id or because an
+ *   abort has failed. Only `init` makes the producer usable again
  */
 type Status = 'new' | 'ready' | 'fenced'
 
@@ -81,8 +81,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
           'uses a copied state folder, delete identity-*.json in the copy, because the copy contains the same identity',
       )
     }
-    // An unanswered request may already have raised the epoch, so from here on a higher epoch does not prove that
-    // another process exists.
+    // An unanswered request may already have raised the epoch, so a higher epoch now does not prove that another
+    // process exists.
     status = 'new'
     id = transactions === undefined ? await anonymousProducerId(context, cluster, closing.signal) : await transactions.init()
     dropRecords()

@@ -52,8 +52,8 @@ export class ChunkBuilder {
   }
 
   /**
-   * Adds the records of `batch` from offset `from` on. Earlier records are skipped, because a batch may begin before
-   * the requested offset.
+   * Adds the records of `batch` that start at offset `from`. Earlier records are skipped, because a batch may begin
+   * before the requested offset.
    * @param header the buffer that contains the batch's header
    * @param at position of the batch's first record byte in this chunk's buffer. If the batch was compressed, the header
    * is in another buffer

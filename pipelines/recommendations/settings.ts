@@ -20,7 +20,7 @@ export const recommendationsTrainingSettings = settingsFragment({
     RECOMMENDATIONS_PYTHON: documented(
       z.string().optional(),
       'folder of a Python environment with the packages of `tools/recommendations/python/requirements.txt`',
-      'created at the first training',
+      'created by the first training run',
     ),
   },
   value: (env, { home }) => ({

@@ -11,8 +11,8 @@ const NEWEST_WEIGHT = 0.3
 const FINAL_AFTER_HOURS = 3
 
 /**
- * Creates an empty baseline. Every hour from `hour` on counts as observed, and an hour without contributions counts as
- * zero.
+ * Creates an empty baseline. Every hour starting with `hour` counts as observed, and an hour without contributions
+ * counts as zero.
  */
 export function newBaseline(hour: number): TermBaseline {
   return { since_hour: hour, seen_hour: hour, hours_of_week: [], means: [], weeks: [] }

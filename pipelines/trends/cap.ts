@@ -104,8 +104,8 @@ export class UserContributions {
   }
 
   /**
-   * Drops the places without contributions. A user who is never silent for long would otherwise reach the maximum
-   * number of places.
+   * Drops the places without contributions. A user who tweets regularly would otherwise reach the maximum number of
+   * places.
    */
   #forgetPlaces(): void {
     const used = new Set<number>()

@@ -19,7 +19,7 @@ export interface Evaluator {
   evaluate(terms: readonly number[]): void
   /** Returns the exact current value. */
   valueOf(term: number): number
-  /** Returns the greatest value that the term can have until it is offered again; at least its current value. */
+  /** Returns the highest value that the term can have until it is offered again; at least its current value. */
   boundOf(term: number): number
 }
 
@@ -108,7 +108,7 @@ export class Contenders {
   }
 
   /**
-   * Records the greatest value that a term can have until it is offered again; 0 if it has no value. Offer every term
+   * Records the highest value that a term can have until it is offered again; 0 if it has no value. Offer every term
    * whenever its value may have grown.
    * @param known the number of the term; -1 if the table does not have it
    */

@@ -64,7 +64,7 @@ export function learnedBaselines({ frequent, baselines }: LearnedBaselinesOption
     baselines.loadPrefetched()
   }
 
-  /** Creates the baseline of a term that a region tracks from this hour on. */
+  /** Creates the baseline of a term that a region starts to track in this hour. */
   function begin(key: string, hour: number): void {
     baselines.put(key, newBaseline(hour))
   }

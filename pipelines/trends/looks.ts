@@ -6,7 +6,7 @@ import { NO_BASELINE } from './term-state.ts'
 export interface Look {
   /** Contributions in the window. */
   readonly count: number
-  /** The greatest count that the term can have from now on without further contributions. */
+  /** The highest count that the term can have from now on without further contributions. */
   readonly greatest: number
   /** Newest bucket of the last window for which the evaluation is valid, if no contribution arrives. */
   readonly through: number
@@ -130,7 +130,7 @@ export class Looks {
     return count > 0 && this.isKnown(term) ? trendScore(count, this.baselineOf(term)) : count
   }
 
-  /** Returns the greatest value that the term can have without further contributions. */
+  /** Returns the highest value that the term can have without further contributions. */
   boundOf(term: number): number {
     const greatest = this.#numbers[term * NUMBERS + GREATEST]
     return this.isKnown(term) ? trendScore(greatest, this.#usuals[term * USUALS + LEAST]) : greatest

@@ -42,7 +42,7 @@ export function onlyTweetIn({ buffer, end }: Readonly<ByteSpan>, parts: RareRow,
   return { spelling: buffer.toString('utf8', textAt, textAt + textBytes), minute, tweet, trackedHour }
 }
 
-/** Returns the greatest count, 0 or 1, that the term has in this window or any later one. */
+/** Returns the highest count, 0 or 1, that the term has in this window or any later one. */
 export function onlyCountFrom({ minute }: OnlyTweet, lastMinute: number): number {
   return Number(minute > lastMinute - WINDOW_MINUTES)
 }

@@ -136,7 +136,7 @@ function isSameUser(a: Buffer, atA: number, b: Buffer, atB: number): boolean {
 }
 
 /**
- * Returns whether `a` is newer than `b`. Of two tweets of the same millisecond, the tweet with the greater id counts as
+ * Returns whether `a` is newer than `b`. Of two tweets of the same millisecond, the tweet with the higher id counts as
  * newer.
  */
 function isNewer(a: Buffer, atA: number, b: Buffer, atB: number): boolean {

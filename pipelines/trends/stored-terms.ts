@@ -27,9 +27,9 @@ export interface StoredTerms {
   statesOf(woeid: number, terms: readonly string[]): (TermState | undefined)[]
   /** Reads like `statesOf`, but creates no state for a term with a single contribution. */
   found(woeid: number, terms: readonly string[]): (TermState | OnlyTweet | undefined)[]
-  /** Visits the rare terms in a fixed order, from a term on. */
+  /** Visits the rare terms in a fixed order, starting at a term. */
   rare(from?: string): Iterable<[term: string, row: RareTerm]>
-  /** Visits the frequent terms of all regions in a fixed order, from a key on. */
+  /** Visits the frequent terms of all regions in a fixed order, starting at a key. */
   frequent(from?: string): Iterable<[woeid: number, term: string, state: TermState, key: string]>
 }
 

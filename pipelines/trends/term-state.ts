@@ -38,7 +38,7 @@ export function newTermState(): TermState {
   }
 }
 
-/** Records the hour in which the term entered the list. Its baseline is learned from that hour on. */
+/** Records the hour in which the term entered the list. Its baseline is learned starting with that hour. */
 export function trackFrom(state: TermState, hour: number): void {
   state.tracked_hour = hour
   state.learned_hour = Math.max(state.learned_hour, hour - 1)

@@ -50,7 +50,7 @@ function hasIssues(error: Error): error is Error & Issues {
 
 let endsWithReader = false
 
-/** Errors of an output that nobody reads any more: a closed pipe, or the terminal of a closed window. */
+/** Errors of an output without a reader: a closed pipe, or the terminal of a closed window. */
 const READER_HAS_GONE = ['EPIPE', 'EIO']
 
 /**

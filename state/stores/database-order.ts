@@ -52,7 +52,7 @@ function sorted<E extends Keyed>(entries: readonly E[], start: number, levels: n
   return ordered
 }
 
-/** Sorts each group of at least `FEW_KEYS` entries with equal ranks by the characters from `start` on. */
+/** Sorts each group of at least `FEW_KEYS` entries with equal ranks by the characters starting at `start`. */
 function sortEqual<E extends Keyed>(entries: E[], ranks: Float64Array, start: number, levels: number): void {
   for (let first = 0, end = 1; first < entries.length; first = end++) {
     const most = ranks[first] - (ranks[first] % MOST_KEYS) + MOST_KEYS
@@ -76,7 +76,7 @@ function commonEnd(entries: readonly Keyed[], start: number): number {
   return end
 }
 
-/** Returns the first characters of a key from `from` on, packed into a number that sorts like them. */
+/** Returns the first characters of a key starting at `from`, packed into a number that sorts like them. */
 function rankOf(key: string, from: number): number {
   let rank = 0
   for (let unit = from; unit < from + COMPARED_UNITS; unit++)

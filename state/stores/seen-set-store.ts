@@ -44,7 +44,7 @@ export interface SeenSetStore<K, I> extends EngineStore {
   /** Announces that the item will be added or looked up. */
   prefetch(key: K, item: I): void
   /**
-   * Remembers the item from `time` on. Adding the item again renews its lifetime.
+   * Remembers the item, starting at `time`. Adding the item again renews its lifetime.
    * @returns true when the item is certainly new or has expired
    */
   add(key: K, item: I, time: number): boolean

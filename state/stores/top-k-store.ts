@@ -70,7 +70,7 @@ export function topKStore<G, T>(name: string, options: TopKOptions<G, T>): TopKS
     prefetch: lists.prefetch,
     add(group: G, item: T) {
       const list = lists.get(group) ?? []
-      // A longer list was written when k was greater.
+      // A longer list was written when k was larger.
       if (list.length > k) list.length = k
       drop(list, id(item))
       const at = lowerBound(list, (other) => compare(other, item) <= 0)

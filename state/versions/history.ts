@@ -33,7 +33,7 @@ export function withVersion<V extends FileVersion>(history: VersionHistory<V>, v
 }
 
 /**
- * Makes a version the champion. If it was the challenger, there is no challenger any more. Returns undefined when the
+ * Makes a version the champion. If it was the challenger, there is no challenger afterwards. Returns undefined when the
  * version is not kept.
  */
 export function promoted<V extends FileVersion>(history: VersionHistory<V>, version: string): VersionHistory<V> | undefined {

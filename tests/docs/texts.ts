@@ -4,7 +4,7 @@ export interface Text {
   readonly line: number
   readonly kind: 'comment' | 'string' | 'prose' | 'table'
   readonly text: string
-  /** Width of the whole line in columns; undefined for strings, and for comments beside code. */
+  /** Width of the whole line in columns; undefined for strings, and for comments on the same line as code. */
   readonly columns: number | undefined
 }
 

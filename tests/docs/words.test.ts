@@ -37,7 +37,7 @@ const RULES: readonly Rule[] = [
   pattern('"told": say what happens, in the active voice', /\btold\b/i),
   pattern('"whoever": name the caller, the reader or the process', /\bwhoever\b/i),
   pattern('"anew": say "again", "rebuild" or "restart"', /\banew\b/i),
-  pattern('"besides": say "in addition to", "apart from" or "beside"', /\bbesides\b/i),
+  pattern('"besides": say "in addition to" or "apart from"', /\bbesides\b/i),
   pattern('"in the order of time": say "in chronological order"', /\bin the order of time\b/i),
   pattern('"another X than": say "a different X from" or name the difference', /\banother (?!rather\b)\w+ than\b/i),
   pattern('"for ever": write "forever"', /\bfor ever\b/i),

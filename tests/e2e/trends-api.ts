@@ -38,7 +38,7 @@ export async function get(api: Component, path: string, headers: Record<string, 
  */
 export async function listOf(api: Component, woeid: number, query = '', headers: Record<string, string> = {}): Promise<ListBody> {
   const { status, text } = await get(api, `/v1/trends?woeid=${woeid}${query}`, headers)
-  if (status !== 200) throw new Error(`the list of region ${woeid} was answered with status ${status}: ${text}`)
+  if (status !== 200) throw new Error(`the request for the list of region ${woeid} got status ${status}: ${text}`)
   return JSON.parse(text)
 }
 

@@ -77,7 +77,7 @@ test('a missing schema has its own error, and a later call finds the schema if i
   expect(await client.schemaById(3)).toBe('"long"')
 })
 
-test('the client retries connection errors, 503, 408 and 429 with growing pauses, on each address in turn', async () => {
+test('the client retries connection errors, 503, 408 and 429 with growing pauses, cycling through the addresses', async () => {
   const { seen, sleeps, deps } = scripted(refusedConnection, answer(503, {}), answer(429, {}), answer(408, {}), answer(200, { id: 1 }))
   const client = registryClient({ url: 'http://one, http://two' }, deps)
   expect(await client.register('s', '"int"')).toBe(1)

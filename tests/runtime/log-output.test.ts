@@ -36,7 +36,7 @@ test.each(['direct', 'buffered'])('a process whose log is on a full disk continu
   expect(await run(kind, full)).toEqual({ errors: 'still running', code: 0 })
 })
 
-test.each(['direct', 'buffered'])('a process whose log nobody reads any more continues, and can exit (%s output)', async (kind) => {
+test.each(['direct', 'buffered'])('a process continues after the reader of its log has gone, and can exit (%s output)', async (kind) => {
   expect(await run(kind, 'pipe')).toEqual({ errors: 'still running', code: 0 })
 })
 

@@ -4,7 +4,7 @@ import { collectProcessMetrics, LOOP_SAMPLE_MS } from '../../runtime/process-met
 
 /** libuv rounds times to milliseconds, so a timer may fire slightly early. */
 const EARLY_MS = 2
-/** A delay that no sample reaches. Before the first sample, the histogram reports a far greater minimum. */
+/** A delay that no sample reaches. Before the first sample, the histogram reports a far higher minimum. */
 const NO_SAMPLE_MS = 3_600_000
 
 test('the event loop is sampled every 100 ms, so that the samples hardly wake up an idle process', async () => {

@@ -61,7 +61,7 @@ export function missing(logs: BankLogs, times: InputTimes): string[] {
   const decided = new Set<string>()
   const unanswered = logs.commands.flat().filter(({ value }) => {
     const isAnswered = results.has(value.reply_to)
-    // A command that was decided before is answered again, even after the deadline of the repetition.
+    // A repetition of a decided command gets its answer again, even after the deadline of the repetition.
     const mustBe = decided.has(value.command_id) || mustBeAnswered(value, times)
     if (isAnswered) decided.add(value.command_id)
     return mustBe && !isAnswered

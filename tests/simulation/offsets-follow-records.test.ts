@@ -7,8 +7,8 @@ const PARTITION = { topic: TOPIC, partition: 0 }
 const PRODUCE = 0
 const TXN_OFFSET_COMMIT = 28
 /**
- * After this many round trips, a request has certainly arrived, unless the client holds it back until another request
- * is answered.
+ * After this many round trips, a request has certainly arrived, unless the client holds it back until the response to
+ * another request arrives.
  */
 const ROUND_TRIPS = 20
 

@@ -94,7 +94,7 @@ export function swipeDraw(people: readonly Person[]): (random: Random) => { targ
   }
 }
 
-/** Draws a place near the centre of a town from a normal distribution. Larger towns have a greater deviation. */
+/** Draws a place near the centre of a town from a normal distribution. Larger towns have a larger deviation. */
 function near({ lat, lon, population }: Town, random: Random): Place {
   const km = 1 + Math.sqrt(population) / 250
   const radius = km * Math.sqrt(-2 * Math.log(1 - random()))

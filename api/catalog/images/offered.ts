@@ -7,7 +7,7 @@ import { text } from '../text.ts'
 import type { StoredImage } from './images.ts'
 
 const MOST_ALT_TEXT = 300
-/** Greatest position of an image: docs/services/catalog.md#images */
+/** Maximum position of an image: docs/services/catalog.md#images */
 const MOST_POSITION = 2 ** 15 - 1
 
 const OfferedImage = z

@@ -56,7 +56,7 @@ export interface ProductWriter {
   ): Promise<StoredProduct>
 }
 
-/** Greatest version that a command can contain. No product reaches it. */
+/** Maximum version that a command can contain. No product reaches it. */
 const GREATEST_VERSION = 2 ** 31 - 1
 
 /** Converts the version in If-Match to the version that a command expects; null if the request has no If-Match. */

@@ -19,7 +19,7 @@ const ListName = z
 
 const values = z.array(z.string().min(1, 'must not be empty').max(MAX_STRING_CHARACTERS)).max(MAX_GIVEN_VALUES).openapi({
   description:
-    'At most 10,000 values, and at most 1 MiB in all. Values are compared exactly. Rules read e-mail addresses and phone numbers only as hashes, so a list must contain their hashes.',
+    'At most 10,000 values, and at most 1 MiB in total. Values are compared exactly. Rules read e-mail addresses and phone numbers only as hashes, so a list must contain their hashes.',
 })
 
 export const NewListBody = z.strictObject({ name: ListName, values }).openapi('NewFraudList')

@@ -13,7 +13,7 @@ import { FLIGHT_BYTES, inFlightAt, MOST_IN_FLIGHT } from '../../../state/views/f
  */
 const HOT_FROM = 8
 /**
- * Maximum number of entities that are remembered. The least recently used entity is forgotten first. Each entity takes
+ * Maximum number of entities that are remembered. The least recently used entity is evicted first. Each entity takes
  * about 60 KiB for the rows and the resulting profile.
  */
 const MOST_HOT = 128

@@ -10,7 +10,7 @@ export const ruleStatsRoute = defineRoute({
   operationId: 'readFraudRuleStats',
   summary: 'Get the statistics of a rule for the last 7 days',
   description:
-    'Returns the number of evaluations, matches and missing results in all API processes together, in total and by hour. The numbers may be a few seconds old.',
+    'Returns the number of evaluations, matches and missing results across all API processes, in total and by hour. The numbers may be a few seconds old.',
   auth: { kind: 'scope', scope: ['fraud:ops', 'admin'] },
   params: z.object({ rule_id: z.string().min(1).max(50).openapi({ example: 'seed-zscore-3' }) }),
   answers: { 200: { description: 'The counts.', schema: RuleStatsSchema } },

@@ -83,7 +83,7 @@ const signOutRoute = defineRoute({
   description: 'Deletes the cookie. The token itself remains valid until it expires, so anyone who has a copy can still use it.',
   // The token is not verified, so that people can sign out even if the keys that verify tokens cannot be loaded.
   auth: { kind: 'open' },
-  answers: { 204: { description: 'Nobody is signed in any more.', headers: { 'Set-Cookie': 'Deletes the cookie.' } } },
+  answers: { 204: { description: 'The browser is signed out.', headers: { 'Set-Cookie': 'Deletes the cookie.' } } },
   errors: [errors.forbidden],
 })
 

@@ -181,7 +181,7 @@ export class SpoolingPublisher implements SpoolingFacts {
     const wanted = this.#alwaysSpooled.has(topic) ? background : publisher
     const used = this.#used.get(topic) ?? wanted
     // Records of dead processes are sent before the first record shows that its topic is always spooled. Two publishers
-    // keep no common order, so the topic moves to the other one only when nothing is pending any more.
+    // keep no common order, so the topic moves to the other one only when nothing is pending.
     const chosen = used !== wanted && used.pendingRecords > 0 ? used : wanted
     this.#used.set(topic, chosen)
     return chosen.appender(topic, partition)

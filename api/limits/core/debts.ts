@@ -28,7 +28,7 @@ export function debts(): OpenDebts {
   function add(charge: Charge): void {
     const { key } = charge.counter
     const before = owed.get(key)
-    // A debt from an earlier window hardly affects the limit any more, so only the debt from the newest window is kept.
+    // A debt from an earlier window hardly affects the limit, so only the debt from the newest window is kept.
     if (before !== undefined && before.windowIndex > charge.windowIndex) return
     const units = charge.units + (before?.windowIndex === charge.windowIndex ? before.units : 0)
     if (before === undefined && owed.size >= MAX_DEBTS) owed.delete(owed.keys().next().value!)

@@ -90,7 +90,7 @@ export function leaseRenewal({ store, monotonic, table }: LeaseRenewalOptions): 
     renew,
     renewEarly(entry, now) {
       if (entry.units > RENEW_AT * entry.slice || entry.rate < HOT_PER_MS) return
-      // The greatest slice may have shrunk since the last slice was taken, for example because the limit was lowered.
+      // The maximum slice may have shrunk since the last slice was taken, for example because the limit was lowered.
       if (entry.units >= greatestSlice(entry, now)) return
       void renew(entry)
     },

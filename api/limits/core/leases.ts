@@ -62,7 +62,7 @@ type Plan = 'spend' | 'refuse' | 'ask' | 'lease'
  * Takes slices from the budgets of hot counters and spends them without asking the store. Remembers a refusal for as
  * long as the store would refuse further requests, unless units are returned. The store has counted every unit that is
  * spent here, so leases never exceed a limit. When the limit is reached, at most 1 % of the limit is unspent in each
- * instance, and about 4 % in all instances together.
+ * instance, and about 4 % across all instances.
  */
 export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: LeaseOptions): LeasedCounters {
   const table = leaseTable()

@@ -18,7 +18,7 @@ export interface Candidate {
   vectorSimilarity: number
   neighbourScore: number
   /**
-   * How strongly the user's last items suggest this item: the greatest strength, the strength from the newest item, and
+   * How strongly the user's last items suggest this item: the highest strength, the strength from the newest item, and
    * the number of items that suggest this item. If the list is based on an item, that item counts instead of the last
    * items.
    */

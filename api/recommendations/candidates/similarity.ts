@@ -22,7 +22,7 @@ const MIN_SIMILARITY = 1e-4
  * MovieLens, ranking by neighbours reaches a hit rate@20 of 0.303 with this prior, and of 0.28 without it.
  */
 const PRIOR_ENTERED = 5
-/** Greatest similarity of items that share only the genre. It is used only if nothing else is known. */
+/** Maximum similarity of items that share only the genre. It is used only if nothing else is known. */
 const CATEGORY_SIMILARITY = 0.05
 
 /**

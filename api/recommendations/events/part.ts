@@ -12,7 +12,7 @@ import { hideRoute, postEventRoute, postEventsRoute, unhideRoute } from './route
 
 export type EventsDeps = Pick<ServiceKit, 'facts' | 'now'>
 
-/** Creates the routes that receive events. A request is answered once Kafka has acknowledged its events. */
+/** Creates the routes that receive events. The API responds to a request once Kafka has acknowledged its events. */
 export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
   const accepted = (more: object = {}) => jsonAnswer(202, { status: 'accepted', ...more })
 

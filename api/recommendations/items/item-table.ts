@@ -135,7 +135,7 @@ const STATS_COLUMNS = {
   interactions: Uint32Array,
 }
 const NO_STATS = 0
-/** Greatest number in a column of counts. An item with more interactions keeps this count. */
+/** Largest number in a column of counts. An item with more interactions keeps this count. */
 const MOST_COUNTED = 2 ** 32 - 1
 /** Describes the blocks that `saved` returns. Increase the number when the meaning of a column changes. */
 export const ITEM_TABLE_FORM = `1 ${describeColumns(ITEM_COLUMNS)} ${describeColumns(STATS_COLUMNS)}`

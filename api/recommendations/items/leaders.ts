@@ -198,13 +198,13 @@ function rowsOf(groups: ReadonlyMap<number, BestRows>): Map<number, readonly num
 }
 
 interface BestRows {
-  /** @param tie decides between equal values: the greater `tie` wins */
+  /** @param tie decides between equal values: the higher `tie` wins */
   offer(row: number, value: number, tie?: number): void
   take(): { row: number; value: number }[]
 }
 
 /**
- * Keeps the `count` rows with the greatest values. Whenever twice as many rows have been collected, it sorts them and
+ * Keeps the `count` rows with the highest values. Whenever twice as many rows have been collected, it sorts them and
  * drops the worse half.
  */
 function bestRows(count: number): BestRows {

@@ -25,8 +25,8 @@ const CACHED_ROWS = 24_576
 const NOTHING = -1
 const BYTES_PER_HALF = 2
 /**
- * Number of rows checked between two pauses. Checking them takes a few milliseconds. Requests are answered during the
- * pauses.
+ * Number of rows checked between two pauses. Checking them takes a few milliseconds. The process serves requests during
+ * the pauses.
  */
 export const CHECKED_ROWS = 4_096
 

@@ -18,7 +18,7 @@ const manifestSchema = z.object({
   dimensions: z.int(),
   items: z.int().min(1),
   regularization: z.number().positive(),
-  /** The greatest length of any item's factors. Products are divided by this length. */
+  /** The maximum length of any item's factors. Products are divided by this length. */
   greatest_length: z.number().positive(),
   columns: z.array(z.string()),
   files: z.record(z.string(), z.object({ bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) })),
@@ -62,7 +62,7 @@ function parse(text: string): BundleManifest {
 const HASH_LENGTH = 8
 
 /**
- * Returns the version of a bundle: the time of the training and a hash of the manifest, as in
+ * Returns the version of a bundle: the time of the training run and a hash of the manifest, as in
  * `20260801T120000-1f2e3d4c`.
  */
 function versionOf({ trained_at }: BundleManifest, text: string): string {

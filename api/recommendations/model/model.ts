@@ -6,7 +6,7 @@ export interface NearItem {
 
 /** A trained model, opened in this process. */
 export interface RecommendationModel {
-  /** The time of the training and a hash of the bundle's manifest. */
+  /** The time of the training run and a hash of the bundle's manifest. */
   readonly version: string
   /** The `embedding_version` of the model, counted from 1. */
   readonly sequence: number
@@ -17,18 +17,18 @@ export interface RecommendationModel {
    */
   foldIn(history: readonly { readonly itemId: bigint; readonly weight: number }[]): Float32Array | undefined
   /**
-   * Returns the items whose factors have the greatest products with the vector, best first. The similarity is the
+   * Returns the items whose factors have the largest products with the vector, best first. The similarity is the
    * product that `productWith` returns.
    * @throws SearchError if the search gets no answer in time
    */
   nearest(vector: Float32Array, count: number): Promise<readonly NearItem[]>
   /**
-   * Returns the items whose vectors have the greatest cosine with the given item's vector, best first.
+   * Returns the items whose vectors have the highest cosine similarity to the given item's vector, best first.
    * @throws SearchError if the search gets no answer in time
    */
   similarTo(itemId: bigint, count: number): Promise<readonly NearItem[]>
   /**
-   * Returns the product of a user's vector and an item's factors, divided by the greatest length of any trained item's
+   * Returns the product of a user's vector and an item's factors, divided by the maximum length of any trained item's
    * factors; undefined if the model has no factors for the item. The product ranks much better than the cosine, because
    * the length of the factors shows how much is known about the item.
    */

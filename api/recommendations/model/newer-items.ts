@@ -36,7 +36,7 @@ interface KeptItem {
  * and the vectors of a model about 40 MB. Most catalogues gain fewer items than this between two training runs.
  */
 export const MOST_NEWER_ITEMS = 20_000
-/** Number of items added between two pauses. Requests are answered during the pauses. */
+/** Number of items added between two pauses. The process serves requests during the pauses. */
 const ITEMS_AT_ONCE = 32
 
 /**

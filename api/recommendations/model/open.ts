@@ -48,7 +48,7 @@ export type VectorShape = Pick<BundleManifest, 'dimensions' | 'items' | 'regular
 export type OpenVectors = Omit<OpenModel, 'version' | 'sequence' | 'trainedAt' | 'score'>
 
 /**
- * Opens a bundle. Its files are checked in pieces, and requests are answered between the pieces.
+ * Opens a bundle. Its files are checked in pieces, and the process serves requests between the pieces.
  * @throws BundleError if a file is damaged, or its contents differ from the manifest
  */
 export async function openModel(folder: string, options: OpenOptions = {}): Promise<OpenModel> {
@@ -141,7 +141,7 @@ export async function openVectors(
     return sum.map((value) => value * scale)
   }
 
-  /** Removes an item, if it was added after the training. */
+  /** Removes an item if it was added after training. */
   function removeItem(itemId: bigint): void {
     const known = added.get(itemId)
     if (known === undefined) return

@@ -4,7 +4,7 @@ import { type NearBy, type NearRow, type VectorIndex, viewVectorIndex } from './
 export interface TrainedIndex {
   readonly size: number
   /**
-   * Finds the rows with the greatest products or cosines, best first.
+   * Finds the rows with the largest products or cosines, best first.
    * @throws SearchError if another thread searches the index and gives no answer in time
    */
   search(vector: Float32Array, count: number, by: NearBy): Promise<NearRow[]>

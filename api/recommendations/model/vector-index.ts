@@ -10,7 +10,7 @@ export interface NearRow {
 /** How results are ranked: by the inner product with the query, or by the cosine if the query has length 1. */
 export type NearBy = 'product' | 'cosine'
 
-/** Approximately finds the vectors with the greatest inner product or cosine with a query. Keys are counted from 0. */
+/** Approximately finds the vectors with the largest inner product or cosine with a query. Keys are counted from 0. */
 export interface VectorIndex {
   /** @param vector a vector whose length is at most 1 */
   add(key: number, vector: Float32Array): void
@@ -162,7 +162,7 @@ function over(index: Index, dimensions: number, known: Float32Array): VectorInde
   }
 }
 
-/** Returns the `count` greatest of the first `length` values, best first. Equal values stay in their order. */
+/** Returns the `count` highest of the first `length` values, best first. Equal values stay in their order. */
 function greatest(length: number, count: number, halves: Uint32Array): NearRow[] {
   let least = Number.NEGATIVE_INFINITY
   if (length > count) {

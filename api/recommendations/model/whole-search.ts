@@ -3,7 +3,7 @@ import { exactSearch, MetricKind } from 'usearch'
 import type { Factors } from './factors.ts'
 import type { NearBy, NearRow } from './vector-index.ts'
 
-/** Finds the vectors with the greatest products or cosines by comparing the query with all of them. */
+/** Finds the vectors with the largest products or cosines by comparing the query with all of them. */
 export interface WholeSearch {
   /** @param vector a vector whose length is at most 1 */
   search(vector: Float32Array, count: number, by: NearBy): NearRow[]
@@ -12,9 +12,9 @@ export interface WholeSearch {
 export interface WholeSearchOptions {
   readonly factors: Factors
   readonly dimensions: number
-  /** The lengths of the vectors, divided by the greatest length. */
+  /** The lengths of the vectors, divided by the maximum length. */
   readonly lengths: Float32Array
-  /** The greatest length of a vector. */
+  /** The maximum length of a vector. */
   readonly greatest: number
 }
 
@@ -23,7 +23,7 @@ export interface WholeSearchOptions {
  * takes longer than a search in the index, and the 8-bit numbers need more than 16 MiB.
  */
 export const MOST_WHOLE = 65_536
-/** Greatest signed 8-bit number. */
+/** Largest signed 8-bit number. */
 const MOST = 127
 /**
  * Number of vectors that the search with 8-bit numbers returns per wanted vector. These vectors are then ranked again
@@ -32,8 +32,8 @@ const MOST = 127
 const LOOKED_PER_WANTED: Readonly<Record<NearBy, number>> = { product: 2.5, cosine: 1.5 }
 const ONE_THREAD = 1
 /**
- * Number of rows converted between two pauses. Converting them takes a millisecond or two. Requests are answered during
- * the pauses.
+ * Number of rows converted between two pauses. Converting them takes a millisecond or two. The process serves requests
+ * during the pauses.
  */
 const ROWS_AT_ONCE = 512
 const METRICS: Readonly<Record<NearBy, MetricKind>> = { product: MetricKind.IP, cosine: MetricKind.Cos }

@@ -88,14 +88,14 @@ function boostedScore(items: ItemTable, { candidate, score }: Scored, boost: New
 }
 
 /**
- * Reorders the items by maximal marginal relevance. Each step chooses the item with the greatest value: 0.7 × its
- * boosted score − 0.3 × its greatest similarity to a chosen item.
+ * Reorders the items by maximal marginal relevance. Each step chooses the item with the highest value: 0.7 × its
+ * boosted score − 0.3 × its highest similarity to a chosen item.
  */
 function diversified(items: ItemTable, ordered: readonly Ordered[], model: RecommendationModel | undefined): Ordered[] {
   const vectors = ordered.map(({ candidate }) => model?.vectorOf(candidate.itemId))
   const genres = ordered.map(({ candidate }) => items.genreAt(candidate.row))
   // Values only decrease as more items are chosen. An item is therefore compared with the chosen items only when its
-  // last known value is the greatest.
+  // last known value is the highest.
   const values = Float64Array.from(ordered, ({ rank }) => SCORE_SHARE * rank)
   const greatest = new Float64Array(ordered.length)
   const compared = new Uint8Array(ordered.length)

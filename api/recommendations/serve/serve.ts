@@ -223,7 +223,7 @@ export function listServer(deps: ServeDeps) {
   }
 
   function logFailure(version: string, part: ModelPart, error: unknown): void {
-    // A search that gets no answer is counted by a metric instead, because a later search may be answered.
+    // A search that gets no answer is counted by a metric instead, because a later search may succeed.
     if (part === 'search') return
     const name = `${version} ${part}`
     if (logged.has(name)) return

@@ -29,8 +29,8 @@ export async function compareSnippets({ contents, comparer }: CompareDeps, { fro
   // Snippets with limited reads cannot be compared, because a comparison would be a read that is not counted.
   const burns = from.readsLeft !== undefined || to.readsLeft !== undefined
   if (burns || Math.max(from.bytes, to.bytes) > MAX_COMPARED_BYTES) throw new ApiError(snippetErrors.not_comparable)
-  // The contents are opened one after the other, so that a comparison needs only one slot at a time. Two comparisons
-  // that each held one slot and waited for a second one could deadlock.
+  // The contents are opened sequentially, so that a comparison needs only one slot at a time. Two comparisons that each
+  // held one slot and waited for a second one could deadlock.
   const before = await textOf(contents, from, address)
   const after = await textOf(contents, to, address)
   const patch = await comparer.ask({ from: from.id, to: to.id, before, after })

@@ -15,7 +15,7 @@ import { PAGE_POLICY } from './style.ts'
 
 /**
  * Maximum size of the content on a page. Browsers struggle with longer pages, so longer content is cut, and the page
- * links to the complete content. For a snippet with limited reads, that link might not work any more, so the complete
+ * links to the complete content. For a snippet with limited reads, that link might no longer work, so the complete
  * content is sent as a file instead of a page.
  */
 const MAX_SHOWN_BYTES = 524_288

@@ -5,7 +5,7 @@ export interface CurveSize {
 }
 
 /**
- * Returns the points of an SVG polyline through the volumes, from left to right. The greatest volume is at the top, and
+ * Returns the points of an SVG polyline through the volumes, from left to right. The highest volume is at the top, and
  * 0 is at the bottom.
  */
 export function curvePoints(volumes: readonly number[], { width, height }: CurveSize): string {

@@ -16,7 +16,7 @@ import { DEPTH, ndcg } from './ndcg.ts'
 
 const CONSTANTS = [1, 2, 4, 6, 8, 10, 14, 20, 30, 50, 100]
 /**
- * Number of candidates per query: the products with the greatest text scores. The other factors can hardly raise any
+ * Number of candidates per query: the products with the highest text scores. The other factors can hardly raise any
  * other product into the first ten.
  */
 const CANDIDATES = 1_000

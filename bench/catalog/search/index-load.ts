@@ -11,7 +11,7 @@ const LEAST_PRICE_CENTS = 100
 const PRICES = 90_000
 /**
  * Factor that turns a time in ms into a version. No index accepts this many changes per ms, so a later run always
- * starts with a greater version than an earlier run ended with.
+ * starts with a higher version than an earlier run ended with.
  */
 const VERSIONS_PER_MS = 1_000
 const DEFINITION = definitionOf(productsIndex)
@@ -20,7 +20,7 @@ export type IndexLoad = ReturnType<typeof indexLoad>
 
 /** Fills and changes a benchmark's index in the same way as the sink, but without Kafka. */
 export function indexLoad(client: SearchClient, make: (number: number) => CatalogDocument, name = PRODUCTS_INDEX) {
-  // Versions start from the current time, so that they are greater than the versions of an earlier run. The index of
+  // Versions start from the current time, so that they are higher than the versions of an earlier run. The index of
   // that run may still exist.
   let version = Date.now() * VERSIONS_PER_MS
 

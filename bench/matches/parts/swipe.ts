@@ -65,7 +65,7 @@ export async function swipeLoad(
 /** Runs a round of swipes against Millrace's API. */
 export async function swipeRound(system: MatchesSystem, load: SwipeLoad, perSecond: number, seconds: number): Promise<Round> {
   const round = await atRate(perSecond, seconds, load.ask, system.cpu)
-  return { ...round, more: { ...round.more, 'answered with 202': load.takeQueued() } }
+  return { ...round, more: { ...round.more, 'queued (202):': load.takeQueued() } }
 }
 
 /** Measures swipes at a fixed rate. Compares them with a Go server that waits for all in-sync replicas. */

@@ -45,7 +45,7 @@ export async function measureRecall({ world, bundle, values, say }: PartInput): 
     say(
       `\n### Recall of an index of ${world.items} items for ${questions.length} users who are folded in (target: at least 0.95 of the best ${WANTED})\n`,
     )
-    say(row(['search, one thread', 'recall', 'least recall of a user', 'P50 ms', 'P99 ms', 'MiB']))
+    say(row(['search, one thread', 'recall', 'lowest recall of a user', 'P50 ms', 'P99 ms', 'MiB']))
     say(row(['---', '--:', '--:', '--:', '--:', '--:']))
     const recall = shares.reduce((sum, share) => sum + share, 0) / shares.length
     say(

@@ -17,7 +17,7 @@ export default command({
     seconds: integer('Duration of one round at a fixed rate.', { default: 20, min: 1 }),
     rounds: integer('Rounds per contender; the medians and the spread are reported.', { default: 3, min: 1 }),
     backlog: integer('Number of interactions in the backlog.', { default: 300_000, min: 1_000 }),
-    history: integer('Number of interactions in the training. The training needs Python.', { default: 5_000_000, min: 1_000 }),
+    history: integer('Number of interactions to train on. Training needs Python.', { default: 5_000_000, min: 1_000 }),
     folder: text('Keeps the generated items, the data of the servers and the index in this folder, and reuses existing files.', {
       placeholder: 'FOLDER',
     }),

@@ -24,7 +24,7 @@ const BYTES_PER_MIB = 2 ** 20
 const MEMORY = {
   'own memory, MiB': (_metrics: string, pid: number) => anonymousMib(pid),
   'V8 heap in use, MiB': (metrics: string) => mibOf(metrics, 'nodejs_heap_size_used_bytes'),
-  'V8 heap in all, MiB': (metrics: string) => mibOf(metrics, 'nodejs_heap_size_total_bytes'),
+  'total V8 heap, MiB': (metrics: string) => mibOf(metrics, 'nodejs_heap_size_total_bytes'),
   'buffers, MiB': (metrics: string) => mibOf(metrics, 'nodejs_external_memory_bytes'),
 }
 

@@ -1,6 +1,6 @@
 /**
  * Trains on generated interactions in the same way as the training program trains on exported ones. Prints a line when
- * the training begins, and writes the outcome to `outcome.json`. Arguments: an empty folder, and the numbers of items,
+ * training begins, and writes the outcome to `outcome.json`. Arguments: an empty folder, and the numbers of items,
  * users and interactions.
  */
 import { writeFile } from 'node:fs/promises'

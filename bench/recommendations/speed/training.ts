@@ -68,5 +68,5 @@ export async function measureTraining({ world, values, folder, say }: PartInput,
       rounds.reduce((sum, { failures }) => sum + [...failures.values()].reduce((all, times) => all + times, 0), 0),
     ]),
   )
-  say(`\nTarget: P99 < 60 ms during the training. Metrics of the training: ${JSON.stringify(outcome.metrics)}.`)
+  say(`\nTarget: P99 < 60 ms during training. Metrics of the training run: ${JSON.stringify(outcome.metrics)}.`)
 }

@@ -43,7 +43,7 @@ export function smallerImagesTarget(store: ImageStore, { log }: Pick<Runtime, 'l
       if ((await store.smaller.get(hash, form.name)) !== undefined) continue
       // The library is imported only here, because it takes 20 MB. Workers without new images do not need it.
       const { makeSmaller } = await import('../../../state/blobs/resize.ts')
-      // The original may be gone, because the sweep removes originals that no product uses any more.
+      // The original may be gone, because the sweep removes originals that no product uses.
       if ((await makeSmaller(store, hash, form)) === undefined) return
     }
   }

@@ -16,8 +16,8 @@ interface CartDecision {
 }
 
 /**
- * Decides every command about a cart. A cart ends only once. After its expiry time, no command changes a cart any more,
- * even if the expiry has not been processed yet.
+ * Decides every command about a cart. A cart ends only once. After its expiry time, no command changes a cart, even if
+ * the expiry has not been processed yet.
  */
 export function decideCart(cart: Cart | undefined, command: CartCommand, { key, now }: CartFacts): CartDecision {
   if (command.action === 'OPEN') return open(cart, command, key, now)

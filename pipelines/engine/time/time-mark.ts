@@ -7,14 +7,14 @@ export interface MarkedSource {
 /** Decides when a first stage may declare that a time has passed. */
 export interface TimeMark {
   /**
-   * Must be called when a fetch of source `index` has been answered. The fetch was sent at `fetchedAt`, and everything
-   * that was in the log at that time is before `highWatermark`.
+   * Must be called when the response to a fetch of source `index` has arrived. The fetch was sent at `fetchedAt`, and
+   * everything that was in the log at that time is before `highWatermark`.
    * @param now the current reading of the same clock
    */
   observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
   /**
    * Epoch ms. Only a fetch that is sent at this time or later can make the next time ready. -Infinity admits every
-   * fetch. Infinity means that all needed fetches have been answered.
+   * fetch. Infinity means that the responses to all needed fetches have arrived.
    */
   readonly asksFrom: number
   /**

@@ -35,8 +35,8 @@ interface KnownAddress {
 /**
  * Returns a function that reports whether the process at an HTTP address has ended. The function returns true if the
  * address accepted a connection from this process earlier and has refused connections for at most `ENDED_FOR_MS`. This
- * normally means that no process listens there any more. A machine that has failed or cannot be reached gives no
- * answer, so the function returns false.
+ * normally means that no process listens there now. A machine that has failed or cannot be reached gives no answer, so
+ * the function returns false.
  *
  * The condition that the address accepted a connection earlier excludes addresses that mean something else here. For
  * example, processes on other machines may have published their loopback addresses.

@@ -99,7 +99,7 @@ export function isPassing(error: unknown): boolean {
   return error instanceof TransportError && !error.fatal
 }
 
-/** Returns true if the transport was closed. It stays closed, so no request can succeed any more. */
+/** Returns true if the transport was closed. It stays closed, so no further request can succeed. */
 function isClosed(error: unknown): boolean {
   return error instanceof TransportError && error.code === 'CLOSED'
 }

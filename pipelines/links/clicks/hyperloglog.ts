@@ -9,7 +9,7 @@ export const REGISTERS = 8_192
 const INDEX_BITS = 13
 /** Number of bits of a hash that follow the register number. */
 const RANK_BITS = 64 - INDEX_BITS
-/** The greatest value of a register. A register has this value if all bits after the register number are 0. */
+/** The maximum value of a register. A register has this value if all bits after the register number are 0. */
 const MAX_RANK = RANK_BITS + 1
 const HIGH_REST_BITS = 32 - INDEX_BITS
 const HIGH_REST_MASK = (1 << HIGH_REST_BITS) - 1

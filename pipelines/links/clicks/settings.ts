@@ -14,12 +14,12 @@ export const clickSettings = settingsFragment({
     ),
     GEOIP_DATABASE: documented(
       z.string().optional(),
-      "MaxMind DB file that assigns the addresses of links' visitors to countries",
+      'MaxMind DB file that maps the IP addresses of link visitors to countries',
       'bundled',
     ),
     CLICKS_KEEP_ADDRESSES: documented(
       flag.prefault('0'),
-      "1 stores the addresses of links' visitors in ClickHouse in addition to their hashes",
+      '1 stores the IP addresses of link visitors in ClickHouse in addition to their hashes',
     ),
   },
   rules(env, report, { isProduction }) {

@@ -142,7 +142,7 @@ export const matchPairs = topology(
       const [otherLeft, ownLeft] = [deleted.get(otherId)?.deleted_at ?? 0, deleted.get(userId)?.deleted_at ?? 0]
       return {
         unblocked_until: isUnblocked ? countsFrom : null,
-        // A user who has been deleted has no notes any more.
+        // A deleted user no longer has notes.
         released_until: isReleased && ownLeft < countsFrom ? countsFrom : null,
         reopened_until: isReopened ? Math.max(otherLeft, ownLeft, endedAt) : null,
       }

@@ -42,7 +42,7 @@ export function indexEntry(userId: string, user: MatchUser, now: number, before?
   }
   // If `isDescribed` is true here, the score has changed by at least a step, so the entry must change.
   if (!isDescribed && known !== undefined && formatMember({ ...described, version: known.version }) === index_key) return index_key
-  // Readers keep the entry with the greater version. This clock may be behind the clock of the worker that wrote the
+  // Readers keep the entry with the higher version. This clock may be behind the clock of the worker that wrote the
   // known entry, so the version is at least one above that of the known entry.
   return formatMember({ ...described, version: Math.max(now, (known?.version ?? 0) + 1) })
 }

@@ -36,7 +36,7 @@ const URGENT_FOR_MS = DAY_MS
 type Turn = JobTurn<string, ModelRequest>
 
 /** Why a version that passed its comparison is kept without going into force. */
-const OVERRULED = 'during the training, an operator chose which version is in force; the trained version is kept and can be promoted'
+const OVERRULED = 'during the training run, an operator chose which version is in force; the trained version is kept and can be promoted'
 
 interface Running {
   run: ModelRun

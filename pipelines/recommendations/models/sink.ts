@@ -13,7 +13,7 @@ import { modelJob } from './job.ts'
 import { trainingProgram } from './training.ts'
 
 export interface TrainingPlace extends RecommendationsTrainingSettings {
-  /** Folder for the training files of this machine. */
+  /** Folder for the files of training runs on this machine. */
   readonly folder: string
 }
 

@@ -48,11 +48,11 @@ const resultSchema = z.discriminatedUnion('state', [
 /** The result of a training run. If the trained version may be used, its files are in the blob store. */
 export type TrainingResult = z.infer<typeof resultSchema>
 
-/** Trains a version. Rejects with the reason when the training fails or when `signal` is aborted. */
+/** Trains a version. Rejects with the reason when training fails or when `signal` is aborted. */
 export type Train = (order: TrainingOrder) => Promise<TrainingResult>
 
 export interface TrainingProgramOptions {
-  /** Folder for the training files. Files of training runs that were killed are removed. */
+  /** Folder for the files of training runs. Files of runs that were killed are removed. */
   readonly folder: string
   /** The folder that contains downloaded tools. */
   readonly tools: string
@@ -128,9 +128,9 @@ function runProgram([command, ...args]: readonly string[], signal: AbortSignal, 
     child.on('close', (code, killedBy) => {
       clearTimeout(killing)
       limited.removeEventListener('abort', stop)
-      if (limited.aborted) reject(signal.aborted ? new Error('the training was stopped') : new TrainingTimeoutError())
+      if (limited.aborted) reject(signal.aborted ? new Error('the training run was stopped') : new TrainingTimeoutError())
       else if (code === 0) resolve()
-      else reject(new Error(reason.trim() || `the training ended with ${killedBy ?? `exit code ${code}`}`))
+      else reject(new Error(reason.trim() || `the training program ended with ${killedBy ?? `exit code ${code}`}`))
     })
   })
 }

@@ -2,7 +2,7 @@ import type { Neighbour } from '../../../schemas/recommendations/signals/packed-
 
 /**
  * The format of an item's neighbours. Each neighbour takes 20 bytes: 8 for the id, 8 for the weight and 4 for the time
- * of the last pair in epoch seconds. Weights are relative to the row's `reference_at`. Newer pairs add greater weights,
+ * of the last pair in epoch seconds. Weights are relative to the row's `reference_at`. Newer pairs add higher weights,
  * so no old weight has to be rewritten as time passes.
  */
 const HIGH_OFFSET = 4
@@ -79,7 +79,7 @@ export function keptNeighbours(bytes: Uint8Array, fade: number, most: number): K
 
   /**
    * Drops the lightest neighbours that are not among the newest. Of neighbours with equal weights, the one with the
-   * greatest id is dropped first.
+   * highest id is dropped first.
    */
   function shrink(): void {
     const marks = newest()

@@ -14,7 +14,7 @@ const MAX_PROPERTY_CHARACTERS = 100
  * fit into a record. The API accepts 100 preferences, which take at most 540,000 bytes after normalisation.
  */
 const MAX_PREFERENCES_BYTES = 600_000
-/** Greatest weight of a preference. The API accepts weights from -1 to 1. */
+/** Maximum weight of a preference. The API accepts weights from -1 to 1. */
 const MAX_WEIGHT = 1
 /** Size of a preference's weight and of the lengths of its texts. */
 const PREFERENCE_OVERHEAD_BYTES = 14

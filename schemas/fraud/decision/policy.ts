@@ -48,7 +48,7 @@ export interface Policy {
   readonly default_profile: {
     /** Below this amount only rules decide. */
     readonly rules_only_below: number
-    /** From this amount on, the decision is at least REVIEW. */
+    /** For this amount or more, the decision is at least REVIEW. */
     readonly review_from: number
   }
 }

@@ -29,7 +29,7 @@ export interface ModelManifest {
    */
   readonly typical: readonly (number | null)[]
   readonly golden: GoldenVectors
-  /** Data and date of the training, as human-readable text. */
+  /** Data and date of the training run, as human-readable text. */
   readonly trained_on: string
   /**
    * Probabilities at which this model alone raises the score of a transaction to a level. A policy for this model

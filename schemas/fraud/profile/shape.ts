@@ -52,7 +52,7 @@ export interface ProfileShape {
 const MOST_EVENTS = 512
 /**
  * Maximum number of remembered entities of a kind. It is high enough to distinguish a device farm from a family.
- * Greater counts need not be distinguished.
+ * Higher counts need not be distinguished.
  */
 const MOST_SEEN = 128
 /** Maximum number of remembered merchants of a user. */

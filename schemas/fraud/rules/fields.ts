@@ -8,18 +8,15 @@ const SECONDS_PER_DAY = 86_400
 
 const velocityOf = <Entity extends string>(entity: Entity, whose: string) => {
   const windows = [
-    ['1h', 'in the hour'],
-    ['24h', 'in the 24 hours'],
-    ['7d', 'in the 7 days'],
+    ['1h', 'in the previous hour'],
+    ['24h', 'in the previous 24 hours'],
+    ['7d', 'in the previous 7 days'],
   ] as const
   type Window = (typeof windows)[number][0]
   type Name = `velocity.${Entity}.txn_${'count' | 'sum'}_${Window}`
   const entries = windows.flatMap(([window, time]): [string, Entry][] => [
-    [`velocity.${entity}.txn_count_${window}`, ['number', `features.${entity}_velocity_${window}`, `transactions ${whose} ${time} before`]],
-    [
-      `velocity.${entity}.txn_sum_${window}`,
-      ['number', `features.${entity}_sum_${window}`, `sum in USD of the transactions ${whose} ${time} before`],
-    ],
+    [`velocity.${entity}.txn_count_${window}`, ['number', `features.${entity}_velocity_${window}`, `transactions ${whose} ${time}`]],
+    [`velocity.${entity}.txn_sum_${window}`, ['number', `features.${entity}_sum_${window}`, `sum in USD of transactions ${whose} ${time}`]],
   ])
   return Object.fromEntries(entries) as Record<Name, Entry>
 }
@@ -103,10 +100,10 @@ const ENTRIES = {
   'merchant.fraud_rate_30d': ['number', 'features.merchant_fraud_rate_30d', 'share of confirmed frauds in 30 days, 0 to 1'],
   'merchant.fraud_count': ['number', 'features.merchant_fraud_count', 'confirmed frauds at the merchant'],
 
-  ...velocityOf('user', 'of the user'),
-  ...velocityOf('device', 'of the device'),
+  ...velocityOf('user', 'by the user'),
+  ...velocityOf('device', 'from the device'),
   ...velocityOf('ip', 'from the IP address'),
-  ...velocityOf('card', 'of the card'),
+  ...velocityOf('card', 'with the card'),
 
   'geo.distance_from_last_txn_km': ['number', 'features.geo_distance_km', "kilometres from the user's last known location"],
   'geo.impossible_travel': [
@@ -132,12 +129,12 @@ const ENTRIES = {
   'features.is_new_device': [
     'boolean',
     'features.is_new_device',
-    'whether no transaction of the user, approved or not, used this device in the 90 days before',
+    'whether no transaction of the user, approved or not, used this device in the previous 90 days',
   ],
   'features.is_new_merchant': [
     'boolean',
     'features.is_new_merchant',
-    'whether no transaction of the user, approved or not, went to this merchant in the 90 days before',
+    'whether no transaction of the user, approved or not, went to this merchant in the previous 90 days',
   ],
   'features.session_risk_score': ['number', 'features.session_risk_score', 'risk of the session, 0 to 1'],
 } satisfies Record<string, Entry>

@@ -21,7 +21,7 @@ export interface Snooze {
   readonly entity_value: string
   /** Time from which the rule skips the entity, epoch ms. */
   readonly created_at: number
-  /** The rule applies again from this time on, epoch ms. */
+  /** The rule applies again starting at this time, epoch ms. */
   readonly until: number
 }
 

@@ -3,7 +3,7 @@ export class MalformedPageError extends Error {
   override readonly name = 'MalformedPageError'
 }
 
-/** The place at which the next bits are written. All bytes from there on must be zero. */
+/** The place at which the next bits are written. All bits at and after this place must be zero. */
 export interface BitWriter {
   /** Position in bits. */
   at: number

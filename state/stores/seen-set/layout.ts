@@ -59,7 +59,7 @@ const SPANS_PER_LIFETIME = 10
  */
 const ROUNDING_UNITS = 2
 /**
- * Ratio of the sizes of two neighbouring layers. A greater ratio means fewer layers to read, but more pages that are
+ * Ratio of the sizes of two neighbouring layers. A higher ratio means fewer layers to read, but more pages that are
  * nearly empty.
  */
 const GROWTH = 6

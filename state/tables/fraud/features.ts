@@ -24,8 +24,8 @@ export const FEATURE_NAMES: readonly (keyof FraudFeatures)[] = FEATURES.map(({ n
 
 /**
  * All features of scored transactions and the basis of each decision, kept for 30 days. Back-tests read features from
- * this table, and never compute them again. Fed by `txn.scored`. If a transaction was answered several times, the table
- * keeps the first answer. Read it with FINAL.
+ * this table, and never compute them again. Fed by `txn.scored`. If a transaction was scored several times, the table
+ * keeps the first row. Read it with FINAL.
  */
 export const fraudFeaturesTable: Table<string, TxnScored> = {
   name: 'fraud_features',

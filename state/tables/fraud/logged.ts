@@ -72,7 +72,7 @@ GROUP BY day
 ORDER BY day`
 
 /**
- * A transaction that was answered on several days is excluded on the later days, because only its first answer counts.
+ * A transaction that was scored on several days is excluded on the later days, because only its first answer counts.
  */
 const BATCH_QUERY = `
 SELECT verdict, ${SCORED_SELECTION}

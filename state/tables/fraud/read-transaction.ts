@@ -23,8 +23,8 @@ export interface StoredTransaction {
 }
 
 /**
- * If a transaction was answered several times, the first answer is valid. The query finds it by ordering rows instead
- * of using FINAL.
+ * If a transaction was scored several times, the first answer is valid. The query finds it by ordering rows instead of
+ * using FINAL.
  */
 const TRANSACTION_QUERY = `
 SELECT request, ip, decision, risk_score, risk_level, reason, requires_3ds, triggered_rules, shadow_rules,

@@ -32,7 +32,7 @@ const LATE_DAYS = 7
 
 /**
  * Selects the transactions of a user. The index of users skips granules without the user's transactions, and the days
- * limit the search. If a transaction was answered several times, the first answer is selected.
+ * limit the search. If a transaction was scored several times, the first answer is selected.
  */
 const QUERY = `
 SELECT transaction_id, toUnixTimestamp64Milli(timestamp), amount, currency, amount_usd, payee_merchant_id, device_fp, ip_address,

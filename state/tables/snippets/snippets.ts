@@ -61,7 +61,7 @@ export const snippetsTable: Table<string, SnippetText> = {
  */
 export const snippetsPurge: Purge = { table: snippetsTable.name, key: 'paste_id', erases: 'is_deleted OR expires_at <= now64(3)' }
 
-/** The table that earlier versions filled instead. Nothing erases its rows any more. */
+/** The table that earlier versions filled instead. Nothing erases its rows now. */
 const EARLIER_TABLE = 'snippets'
 
 /**

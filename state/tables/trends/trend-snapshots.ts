@@ -26,7 +26,7 @@ const TOPIC_COLUMNS = ['users Nullable(Int64)', 'variants Array(String)']
 
 /**
  * The list of each region per minute: one row per (woeid, window_end, rank) for ranks up to 100, kept for 90 days. Fed
- * by `trend-output`. A posted list has a greater `version` and replaces the pipeline's list of the same window. If the
+ * by `trend-output`. A posted list has a higher `version` and replaces the pipeline's list of the same window. If the
  * posted list is shorter, the remaining ranks have an empty term. An empty list has one row, with an empty term, so
  * that it differs from a missing list.
  */

@@ -46,7 +46,7 @@ end
  * 6. number of counters at which counters of seconds are joined into counters of minutes
  * 7. first minute to keep when seconds are joined
  * 8. a transaction is still in flight if it was added at or after this time, seconds since 1970
- * 9. from here on, for each entity, the row of the transaction, or an empty text to only read the entity
+ * 9. and following: for each entity, the row of the transaction, or an empty text to only read the entity
  *
  * Returns the flag; for each entity, the profile and the transactions in flight; for each entity, the counters as
  * alternating fields and values.

@@ -9,7 +9,7 @@ import { NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag,
  * | `{interests:<p>}:profile:<user_id>` | JSON: topic_weights, exclude_topics, updated_at (epoch ms) |
  */
 export const INTERESTS_VIEW = 'interests'
-/** The greatest weight of a topic. */
+/** The maximum weight of a topic. */
 export const MAX_WEIGHT = 1_000
 
 export type InterestProfile = Omit<UserInterests, 'user_id'>

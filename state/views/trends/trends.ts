@@ -91,7 +91,7 @@ function operationsFor(partition: number, _woeid: number, list: TrendListBytes |
   return [
     { op: 'setIfNewer', key: servedKey(partition, list.woeid), version, value: served.join('\n') },
     { op: 'setIfNewer', key: listKey(partition, list.woeid), version, value: wholeList(list) },
-    // Deletes the candidates that earlier versions stored as text. Nothing reads them any more.
+    // Deletes the candidates that earlier versions stored as text. Nothing reads them now.
     { op: 'del', key: `${viewTag(TRENDS_VIEW, partition)}:candidates:${list.woeid}` },
   ]
 }

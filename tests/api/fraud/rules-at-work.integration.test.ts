@@ -7,7 +7,7 @@ const SOON = { timeoutMs: 60_000, intervalMs: 200 }
 const MINUTE_MS = 60_000
 const BLOCKED = 20
 const APPROVED = 1_000
-/** Number of concurrent requests. It is low, so that each request is answered in time even on a busy machine. */
+/** Number of concurrent requests. It is low, so that each response arrives in time even on a busy machine. */
 const AT_ONCE = 20
 
 const RULE = { rule_id: 'high', name: 'High amounts', condition: 'txn.amount > 500', action: 'BLOCK', priority: -1 }
@@ -22,7 +22,7 @@ beforeEach(async () => {
   for (const api of [0, 1]) await waitUntil(() => isKnown(api), { what: 'the rule', ...SOON })
 })
 
-/** Scores payments with the same amount by different users, through both API processes in turn. */
+/** Scores payments with the same amount by different users, alternately through the two API processes. */
 async function pay(prefix: string, count: number, amount: number): Promise<void> {
   for (let first = 0; first < count; first += AT_ONCE) {
     const payments = Array.from({ length: Math.min(AT_ONCE, count - first) }, (_, index) => {

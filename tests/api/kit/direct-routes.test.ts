@@ -230,7 +230,7 @@ test('a direct POST waits for the rest of its body, and refuses a body that arri
   expect(api.started).toEqual(['/texts', '/texts'])
 })
 
-test('direct POSTs on the same connection are answered in order', async () => {
+test('direct POSTs on the same connection get their responses in order', async () => {
   const api = await served()
   const ask = (body: string, more = '') => `POST /texts HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`
   const unread = ask('unread', 'Authorization: Bearer x\r\n')
@@ -292,7 +292,7 @@ test.each([
   expect(api.started).toEqual([])
 })
 
-test('requests on the same connection are answered in order, even if their bodies are not read', async () => {
+test('requests on the same connection get their responses in order, even if their bodies are not read', async () => {
   const api = await served()
   const ask = (number: number, more: string, body = '') => `GET /numbers/${number} HTTP/1.1\r\nHost: x\r\n${more}\r\n${body}`
   const text = await raw(api.servers[0], ask(3, 'Content-Length: 3\r\n', 'abc') + ask(1, '') + ask(6, 'Connection: close\r\n'))
@@ -321,7 +321,7 @@ test('a Host header that makes the address an invalid URL does not end the proce
   expect(await ask('/nothing', '')).toMatch(/^HTTP\/1\.1 400 /)
 })
 
-test('an error while a call is being read is answered with 500, because a rejection would end the process', async () => {
+test('an error while a call is being read leads to a 500, because a rejection would end the process', async () => {
   const serves: ServeCall[] = []
   const service = { name: 'numbers', description: '', errors: [], isUserId: isDecimalUserId, probes: [] }
   const direct = { ...directRoutes(), addGet: (_path: string, serve: ServeCall) => void serves.push(serve) }

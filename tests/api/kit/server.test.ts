@@ -103,7 +103,7 @@ describe('a body with Content-Length', () => {
   const put = (bytes: number, body: string) =>
     `PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n${body}`
 
-  test('a body may arrive in chunks, and the next request on the connection is answered', async () => {
+  test('a body may arrive in chunks, and the next request on the connection gets a response', async () => {
     const { server } = await served()
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     let text = ''

@@ -30,7 +30,7 @@ test('if the callback for the end of the topic fails, it is called again', async
   await expect.poll(() => [calls, follower.missing]).toEqual([2, undefined])
 })
 
-test('a large batch is applied in slices of less than 20 ms, so that requests are answered in between', async () => {
+test('a large batch is applied in slices of less than 20 ms, so that the process serves requests in between', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 'items', partitions: 1 })
   for (let record = 0; record < RECORDS; record++) {

@@ -47,7 +47,7 @@ test('while many requests wait, further requests are refused, and closing aborts
   expect(await Promise.all(asked)).toEqual([undefined, undefined])
 })
 
-test('a request that cannot be sent to the thread fails, and later requests are answered', async () => {
+test('a request that cannot be sent to the thread fails, and later requests succeed', async () => {
   const thread = slowThread()
   const uncloneable = { name: 'uncloneable', takesMs: 0, fails: (() => {}) as unknown as boolean }
   expect(await thread.ask(uncloneable)).toBeUndefined()

@@ -70,7 +70,7 @@ test.each([
   ['HEAD', {}],
   ['GET', { 'sec-purpose': 'prefetch;prerender' }],
   ['GET', { purpose: 'prefetch' }],
-])('%s with %j is answered and records no click', async (method, headers) => {
+])('%s with %j gets the redirect and records no click', async (method, headers) => {
   const { visit, link, clicks } = await shortApi()
   expect((await visit(`/${await link()}`, headers as Record<string, string>, method)).status).toBe(302)
   expect(clicks).toEqual([])

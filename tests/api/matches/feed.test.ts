@@ -75,7 +75,7 @@ test('the place and activity of a feed request count even if the clock of the wo
   expect(active.published).toEqual([[locationUpdates, ANN, { ...update, lat: null, lon: null }]])
 })
 
-test('without Kafka, a feed request is answered and noted as activity', async () => {
+test('without Kafka, a feed request succeeds and is noted as activity', async () => {
   expect(await feed({}, 0, true)).toMatchObject({ status: 200, noted: [[ANN, activeField(NOW)]] })
 })
 

@@ -14,7 +14,7 @@ const KEY = 'k1'
 interface World {
   /** Ann's last swipe. */
   readonly last?: RecentSwipe
-  /** Swipes of the pair count only from this time on, epoch ms. */
+  /** Swipes of the pair count only since this time, epoch ms. */
   readonly countsFrom?: number
   /** The error that the check of the target throws. */
   readonly refusal?: Error

@@ -215,7 +215,7 @@ test(
     expect(status).toBe(202)
     const run = async () => (await models()).runs.find(({ request_ids }: { request_ids: string[] }) => request_ids.includes(request_id!))
     const over = async () => ![undefined, 'RUNNING'].includes((await run())?.state)
-    await waitUntil(over, { what: 'the training', timeoutMs: TRAINING_MS, intervalMs: 200 })
+    await waitUntil(over, { what: 'the training run', timeoutMs: TRAINING_MS, intervalMs: 200 })
     const { state, reason, version } = await run()
     expect({ state, reason }).toEqual({ state: 'IN_FORCE', reason: expect.stringMatching(/test cases are too few for a comparison$/) })
 

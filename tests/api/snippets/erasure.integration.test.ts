@@ -62,7 +62,7 @@ async function keepOldPartsShortly(): Promise<void> {
 }
 
 /**
- * Returns the names of parts that were merged into others. No query reads them any more, but ClickHouse deletes them
+ * Returns the names of parts that were merged into others. Queries no longer read them, but ClickHouse deletes them
  * only in its next clean-up, possibly minutes later.
  */
 async function mergedParts(): Promise<Set<string>> {

@@ -224,7 +224,7 @@ describe('reads', () => {
     expect(counted).toEqual([])
   })
 
-  test('reads are answered with 503 if the blob store fails while it delivers the content', async () => {
+  test('reads get a 503 if the blob store fails while it delivers the content', async () => {
     const failing = async () =>
       new Readable({
         read() {
@@ -240,7 +240,7 @@ describe('reads', () => {
     expect((await send('GET', `/p/${body.paste_id}`)).status).toBe(503)
   })
 
-  test('reads are answered with 503 while the view is being built, never with a wrong 404', async () => {
+  test('reads get a 503 while the view is being built, never with a wrong 404', async () => {
     const { send, redis } = await snippetsApi()
     redis.state.down = false
     redis.apply([0, 1, 2, 3].map((partition) => ({ op: 'del', key: `{snippets:${partition}}:caught-up` })))

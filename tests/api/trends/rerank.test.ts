@@ -43,7 +43,7 @@ test('topics are matched in the same way as terms, regardless of case, width and
   expect(rerank(candidates, profile, 30).map((candidate) => candidate.term)).toEqual(['tea', 'cafe'])
 })
 
-test('a muted variant hides its trend, and the greatest weight of the variants counts unless the term has a weight', () => {
+test('a muted variant hides its trend, and the highest weight of the variants counts unless the term has a weight', () => {
   const candidates = ['a', 'b', 'c', 'd'].map((name) => ({ term: name, score: 10, variants: [`${name}1`, `${name}2`] }))
   const profile = { topic_weights: { '#B1': 1, b2: 3, d1: 9, d: 2 }, exclude_topics: ['#A2'], updated_at: 1 }
   expect(rerank(candidates, profile, 30).map((candidate) => candidate.term)).toEqual(['b', 'd', 'c'])

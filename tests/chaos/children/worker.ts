@@ -74,7 +74,7 @@ process.once('disconnect', orphaned)
 
 /**
  * Runs a complete garbage collection, as V8 does when memory runs out. After a normal collection, the young generation
- * would keep the greatest size that it has had.
+ * would keep its largest size so far.
  */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')

@@ -139,7 +139,7 @@ export function startCallers(shop: Shop, random: Random, { name, callers, action
       const again = await Promise.all(requests.map(({ ask }) => ask()))
       return requests.flatMap(({ what, first }, index) => {
         const { shown } = again[index]
-        return shown === first ? [] : [`${what} was answered with ${shown} after ${first}`]
+        return shown === first ? [] : [`${what} got the answer ${shown} after ${first}`]
       })
     },
   }

@@ -61,7 +61,7 @@ export function foldCarts(log: StockLog): CartFold {
     for (const { body, now, answer } of asked) {
       const [outcome, after] = decide(cart, body, now)
       const isRight = outcome === answer.outcome && (outcome !== 'done' || timeOf(answer) === timeIn(after!, body, now))
-      if (!isRight) faults.push(`${id}: ${body.action} was answered with ${JSON.stringify(answer)}, not ${outcome}`)
+      if (!isRight) faults.push(`${id}: ${body.action} got the answer ${JSON.stringify(answer)}, not ${outcome}`)
       cart = after
     }
     return cart

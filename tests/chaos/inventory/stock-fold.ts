@@ -131,7 +131,7 @@ function foldPartition(log: StockLog): StockFold {
     } else takeUncaused()
   }
   const decided = new Set(commands.map(({ id }) => id))
-  for (const id of answers.keys()) if (!decided.has(id)) faults.push(`command ${id} was answered, but is not in the log`)
+  for (const id of answers.keys()) if (!decided.has(id)) faults.push(`command ${id} got an answer, but is not in the log`)
   for (const left of outcomes.values()) for (const { value } of left) takeLeft(value)
 
   /**
@@ -163,5 +163,5 @@ function shown(answer: InventoryAnswer): ModelAnswer {
 }
 
 function wrong(id: string, answer: InventoryAnswer, expected: ModelAnswer | undefined): string {
-  return `command ${id} was answered with ${JSON.stringify(answer)}, not ${JSON.stringify(expected)}`
+  return `command ${id} got the answer ${JSON.stringify(answer)}, not ${JSON.stringify(expected)}`
 }

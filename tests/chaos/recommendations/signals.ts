@@ -170,7 +170,7 @@ function sumOf(weights: ReadonlyMap<string, number>): number {
 }
 
 /**
- * Returns whether a list contains the neighbours with the greatest weights. Neighbours of equal weight may be in any
+ * Returns whether a list contains the neighbours with the highest weights. Neighbours of equal weight may be in any
  * order.
  */
 function isNeighbourhood(weights: ReadonlyMap<string, number>, is: readonly { readonly item: string; readonly weight: number }[]): boolean {

@@ -34,7 +34,7 @@ test('the statistics of an item are published as soon as more than a fiftieth of
 })
 
 test('if there are more than a hundred neighbours, the twenty newest stay, and so do the heaviest of the other neighbours', () => {
-  // The first neighbours have the greatest weights, and the last ones are the newest.
+  // The first neighbours have the highest weights, and the last ones are the newest.
   const near = Array.from({ length: 150 }, (_, index) => ({
     item_id: BigInt(index + 1),
     closeness: 150 - index,

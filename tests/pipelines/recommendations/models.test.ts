@@ -50,7 +50,7 @@ async function world({ trainEveryMs }: { trainEveryMs?: number } = {}) {
   function start(worker: string, transport: Transport = memoryTransport(broker)): Runner {
     const train: Train = (order) =>
       new Promise((resolve, reject) => {
-        order.signal.addEventListener('abort', () => reject(new Error('the training was stopped')))
+        order.signal.addEventListener('abort', () => reject(new Error('the training run was stopped')))
         const [atOnce] = results.splice(0, 1)
         if (atOnce !== undefined) resolve(atOnce)
         begun.push({ worker, order, end: (result) => (result instanceof Error ? reject(result) : resolve(result)) })

@@ -64,7 +64,7 @@ test('the next training run removes files that a killed worker left behind', asy
 test('a worker that stops ends its training', async () => {
   const { folder, start } = training(`write('pid', String(process.pid)); process.stdin.on('end', () => process.exit(1)).resume()`)
   const stopping = new AbortController()
-  const ended = expect(start(stopping.signal)).rejects.toThrow('the training was stopped')
+  const ended = expect(start(stopping.signal)).rejects.toThrow('the training run was stopped')
   await expect.poll(() => existsSync(join(folder, 'run-1', 'pid'))).toBe(true)
   stopping.abort()
   await ended

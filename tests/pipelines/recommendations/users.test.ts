@@ -156,7 +156,7 @@ test('each list of a user keeps only its newest entries', () => {
   expect(unpackIds(shown)).toEqual(idsFrom(1_001n, 100, 1n))
 })
 
-/** Returns ids from `first` on, one after another, in descending order unless `step` is 1. */
+/** Returns consecutive ids starting at `first`, in descending order unless `step` is 1. */
 function idsFrom(first: bigint, count: number, step = -1n): bigint[] {
   return Array.from({ length: count }, (_, index) => first + step * BigInt(index))
 }

@@ -112,7 +112,7 @@ test('the best terms are undefined when remembered terms fall below the floor, b
   expect(subject.best(2, (terms) => terms.map((term) => ({ value: values.get(term)!, bound: values.get(term)! })))).toBeUndefined()
 })
 
-test('a term whose value can grow without new input is remembered with its greatest possible value', () => {
+test('a term whose value can grow without new input is remembered with its maximum possible value', () => {
   const subject = contenders(KEEP)
   subject.offer('dated ahead', 5)
   subject.offer('now', 3)

@@ -58,7 +58,7 @@ test('up to three common tweets do not fold terms, because they may come from on
   expect(folded(candidate('a', range(0, 4)), candidate('b', range(0, 4)))).toHaveLength(1)
 })
 
-test('a term joins the leader with the greatest overlap, and variants do not attract further terms', () => {
+test('a term joins the leader with the largest overlap, and variants do not attract further terms', () => {
   const chain = [candidate('a', range(0, 20)), candidate('b', range(6, 25)), candidate('c', range(13, 31))]
   // b shares 14 tweets with a, and c shares 12 with b, but only 7 with a.
   expect(folded(...chain)).toEqual([

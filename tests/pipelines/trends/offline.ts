@@ -189,7 +189,7 @@ function termsOfTopic({ entry, variants }: OfflineTopic<{ readonly term: string 
 }
 
 /**
- * Folds the best 100 terms of a list into topics. A term joins the topic with the greatest overlap if this overlap
+ * Folds the best 100 terms of a list into topics. A term joins the topic with the largest overlap if this overlap
  * exceeds one half. Every other term is a separate topic.
  * @param entries best first
  */

@@ -69,7 +69,7 @@ function withNames(shape: AvroSchema): AvroSchema {
 const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 12 }), fc.string({ unit: 'grapheme', maxLength: 60 }))
 const bytes = fc.uint8Array({ maxLength: 20 }).map((array) => Buffer.from(array))
 /**
- * Greatest magnitude of generated longs. Beyond it, avsc rounds their zigzag form. The decoder's own tests cover larger
+ * Maximum magnitude of generated longs. Beyond it, avsc rounds their zigzag form. The decoder's own tests cover larger
  * longs and compare them with the definition of the format.
  */
 const LARGEST = 2 ** 52

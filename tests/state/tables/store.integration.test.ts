@@ -187,7 +187,7 @@ test('binary rows that do not match the columns are not reported as an unavailab
   await expect(attempt).rejects.not.toBeInstanceOf(TargetUnavailableError)
 })
 
-test('of several rows with the same sorting key, the one with the greatest offset is kept', async () => {
+test('of several rows with the same sorting key, the one with the highest offset is kept', async () => {
   const { client, store } = await open()
   const same = (offset: number, at: number) => [{ offset, row: { id: 'same', number: 0, at } }]
   await store.insert({ topic: 'topic', partition: 0, rows: same(1, NOVEMBER) })

@@ -100,7 +100,7 @@ test('the id of the topic is stored with the position, and stays if a batch name
   expect(await store.position(view, 3, 'one')).toEqual({ next: 2, at: NOW, topicId: 'first' })
 })
 
-test('only a greater version replaces a value', async () => {
+test('only a higher version replaces a value', async () => {
   const { redis, tag, store, batch } = await open()
   const versioned = (version: number): ViewOperation => ({ op: 'setIfNewer', key: `${tag}:v`, version, value: `v${version}` })
   await store.apply(batch(undefined, 1, [versioned(3_400_000_000_001)]))

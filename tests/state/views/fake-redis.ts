@@ -103,7 +103,7 @@ export function fakeRedis() {
     }
   }
 
-  /** Returns the members, with the greatest score first. */
+  /** Returns the members, with the highest score first. */
   function membersByScore(key: string): string[] {
     return scoredMembers(key).map(({ member }) => member)
   }

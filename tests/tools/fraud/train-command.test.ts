@@ -3,7 +3,7 @@ import { SHIPPED_VERSIONS } from '../../../api/fraud/models/folder.ts'
 import declaration from '../../../tools/fraud/train/train.command.ts'
 
 test.each(['my model', 'a/b', 'x'.repeat(51)])(
-  'the version %s is rejected before the training, because no manifest may have it',
+  'the version %s is rejected before training starts, because no manifest may have it',
   (version) => {
     expect(() => declaration.parse(['--version', version])).toThrow('--version must be 1 to 50 letters')
   },

@@ -41,7 +41,7 @@ process.exit(1)
   chmodSync(join(environment, 'bin', 'python'), 0o755)
 }
 
-test('a training that fails leaves earlier models of the same version intact', async () => {
+test('a training run that fails leaves earlier models of the same version intact', async () => {
   installFailingPython()
   const out = join(home, 'models')
   mkdirSync(out)

@@ -9,8 +9,8 @@ const EVENTS = 400
 const USERS = 4
 
 /**
- * Begins a training. Returns the time (epoch ms) before which the candidate learns from interactions, or the reason why
- * the training was skipped.
+ * Begins a training run. Returns the time (epoch ms) before which the candidate learns from interactions, or the reason
+ * why training was skipped.
  */
 async function begun(inForceTrainedAt: number): Promise<number | string> {
   const builder = historyBuilder()
@@ -39,7 +39,7 @@ async function begun(inForceTrainedAt: number): Promise<number | string> {
   )
 }
 
-test('a candidate learns from the interactions before the training of the version in force', async () => {
+test('a candidate learns from the interactions before the training run of the version in force', async () => {
   expect(await begun(START + 300 * MINUTE)).toBe(START + 300 * MINUTE)
 })
 

@@ -15,7 +15,7 @@ const ITEMS = 40
 const LISTS = 60
 const CANDIDATES = 20
 const SIZES = { sequence: 3, trainedAt: Date.UTC(2026, 7, 1), seed: 1 }
-/** Time limit for the first training. It has to download the packages of the Python environment. */
+/** Time limit for the first training run. It has to download the packages of the Python environment. */
 const FIRST_TRAINING_MS = 300_000
 
 /**
@@ -40,7 +40,7 @@ function train(folder: string, signal?: AbortSignal): Promise<string> {
   return trainBundle({ folder, tools: toolsFolder(), interactions: interactions(), contentOf, lists: lists(), signal, ...SIZES })
 }
 
-/** Returns lists in which the user always chose the candidate with the greatest first feature. */
+/** Returns lists in which the user always chose the candidate with the highest value of the first feature. */
 function lists(): JudgedList[] {
   return Array.from({ length: LISTS }, (_, list) => {
     const features = new Float64Array(CANDIDATES * RANKING_WIDTH)
@@ -121,7 +121,7 @@ describe('training with Python', () => {
     expect(cosineTo(2n)).toBeGreaterThan(cosineTo(1n))
   })
 
-  it('leaves nothing behind that serving would open if the training is aborted', async () => {
+  it('leaves nothing behind that serving would open if the training run is aborted', async () => {
     const aborted = await mkdtemp(join(tmpdir(), 'millrace-training-'))
     try {
       await expect(train(aborted, AbortSignal.abort())).rejects.toThrow('aborted')

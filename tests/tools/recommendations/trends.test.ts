@@ -10,7 +10,7 @@ const LISTED = 500
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-test('the list contains the items with the greatest decayed weights, whether they became popular early or late', () => {
+test('the list contains the items with the highest decayed weights, whether they became popular early or late', () => {
   const random = seededRandom(5)
   const trending = trends()
   const past: { readonly itemId: bigint; readonly at: number; readonly weight: number }[] = []

@@ -22,11 +22,11 @@ export default command({
     test: required(
       text('CSV file for the test, in the same format. It may be the --train file, which --test-from divides.', { placeholder: 'FILE' }),
     ),
-    'train-from': text('Learns from payments from this day on, such as 2018-04-08. Earlier payments only fill the profiles.', {
+    'train-from': text('Learns from payments since this day, such as 2018-04-08. Earlier payments only fill the profiles.', {
       placeholder: 'DAY',
     }),
     'train-to': text('Learns from payments before this day. Default: --test-from.', { placeholder: 'DAY' }),
-    'test-from': text('Tests on payments from this day on. Default: the first payment of the test file.', { placeholder: 'DAY' }),
+    'test-from': text('Tests on payments since this day. Default: the first payment of the test file.', { placeholder: 'DAY' }),
     'test-to': text('Tests on payments before this day. Default: to the end of the test file.', { placeholder: 'DAY' }),
     'label-delay': duration('How long after a payment its label becomes known.', { default: '7d' }),
   },

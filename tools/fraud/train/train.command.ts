@@ -13,7 +13,7 @@ export default command({
     people: integer('Number of people who make the generated payments.', { default: 2000, min: 100 }),
     days: integer('Number of days that the generated payments cover.', { default: 40, min: 10 }),
     occurrences: integer('How often each pattern occurs.', { default: 120, min: 10 }),
-    seed: integer('Seed of the training payments. Calibration and report use the next two numbers as seeds.', { default: 1 }),
+    seed: integer('Seed of the generated training payments. Calibration and report use the next two numbers as seeds.', { default: 1 }),
     version: text('Version of the models. With --out, it must differ from the version of the shipped models.', {
       default: SHIPPED_VERSION,
     }),

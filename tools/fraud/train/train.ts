@@ -99,8 +99,8 @@ async function main(): Promise<void> {
 }
 
 /**
- * Copies complete models into a folder that an API may read at the same time. A training that fails or is killed must
- * neither damage the models in this folder, nor add models without thresholds.
+ * Copies complete models into a folder that an API may read at the same time. A training run that fails or is killed
+ * must neither damage the models in this folder, nor add models without thresholds.
  */
 async function putInPlace(from: string, out: string): Promise<void> {
   await mkdir(out, { recursive: true })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 /** The job that a worker passes to the training program in a JSON file. */
 export const childJobSchema = z.object({
-  /** The folder of the job file. It receives all files that the training writes. */
+  /** The folder of the job file. It receives all files that training writes. */
   folder: z.string(),
   tools: z.string(),
   python: z.string().nullable(),

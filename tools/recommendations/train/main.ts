@@ -14,7 +14,7 @@ import { openInForce } from './in-force.ts'
 import { BUNDLE_FOLDER, trainVersion } from './train-version.ts'
 
 /**
- * The training program. A worker starts it with the path of a job file. The program writes the result beside the job
+ * The training program. A worker starts it with the path of a job file. The program writes the result next to the job
  * file. If the result puts a version into force, the program stores the files of that version first. The program ends
  * when its standard input is closed, because this means that the worker has ended.
  */

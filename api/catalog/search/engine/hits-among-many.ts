@@ -66,7 +66,7 @@ function hitsAbove(limit: number, hits: HitsSearch): Query {
 }
 
 /**
- * Returns searches that find the greatest score of each clause of the text. The server can skip most products in these
+ * Returns searches that find the highest score of each clause of the text. The server can skip most products in these
  * searches.
  */
 function greatestScores(plan: TextPlan): Query[] {
@@ -79,7 +79,7 @@ interface ScoreAnswer {
 }
 
 /**
- * Returns the greatest possible difference between a product's relevance and its `ceiling`.
+ * Returns the maximum possible difference between a product's relevance and its `ceiling`.
  * @param answers the answers to `greatestScores`
  */
 export function mostBeside(answers: readonly ScoreAnswer[]): number {

@@ -70,7 +70,7 @@ function ruleName(id, index) {
  * @param {string} title
  * @param {readonly { name: string, value: number }[]} values
  * @param {(value: number) => string} format
- * @param {number} [full] the value of a full bar; by default, the greatest value
+ * @param {number} [full] the value of a full bar; by default, the highest value
  */
 function bars(title, values, format = number, full = Math.max(...values.map(({ value }) => Math.abs(value)))) {
   if (values.length === 0) return []

@@ -66,7 +66,7 @@ function explainedFrom({ manifest }: LoadedModel): number {
 }
 
 /**
- * Explains the high scores of one transaction. If an input contributes to the scores of several models, the greatest
+ * Explains the high scores of one transaction. If an input contributes to the scores of several models, the highest
  * contribution is reported.
  */
 async function factorsOf(

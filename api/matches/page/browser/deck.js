@@ -62,8 +62,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
    */
   let lastSwipe
   /**
-   * The last request in the queue. Swipes and rewinds reach the server one after the other, because a rewind takes back
-   * the last swipe.
+   * The last request in the queue. Swipes and rewinds reach the server one at a time, because a rewind takes back the
+   * last swipe.
    */
   let sent = Promise.resolve()
   let shownAt = 0

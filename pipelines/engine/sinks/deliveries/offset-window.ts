@@ -104,8 +104,8 @@ export function topicIdIn(metadata: string): string | undefined {
 
 /**
  * Returns the offsets that the metadata of a commit marks as done. If the metadata is not in the form that
- * `OffsetWindow.metadata` writes, there are none, so all records from the committed offset on are delivered again. The
- * id of the topic may precede the metadata (`withTopicId`).
+ * `OffsetWindow.metadata` writes, there are none, so all records starting at the committed offset are delivered again.
+ * The id of the topic may precede the metadata (`withTopicId`).
  * @param next the committed offset, which is `OffsetWindow.next` at the time of the commit. The metadata contains the
  * distance of each done offset from this offset
  */

@@ -52,8 +52,8 @@ export async function publishBundle(blobs: BlobStore, bundle: TestBundle): Promi
 const HALF = { 0: 0, 1: 0x3c00 }
 
 /**
- * Writes a small bundle in the format of training. Its only decision tree prefers items whose vector is similar to the
- * user's.
+ * Writes a small bundle in the format that training writes. Its only decision tree prefers items whose vector is
+ * similar to the user's.
  */
 export function writeBundle(folder: string, bundle: TestBundle): void {
   const { sequence, trainedAt, axes, dimensions = DIMENSIONS, tokens = {}, damage = {}, tamper = {} } = bundle

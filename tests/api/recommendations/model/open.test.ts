@@ -25,7 +25,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-test('the version consists of the time of the training and a hash of the manifest, so bundles with the same time have different versions', async () => {
+test('the version consists of the time of the training run and a hash of the manifest, so bundles with the same time have different versions', async () => {
   const { version } = await readManifest(folder)
   expect(version).toMatch(/^\d{8}T\d{6}-[0-9a-f]{8}$/)
   writeBundle(folder, { sequence: 5, trainedAt: START, axes: AXES })

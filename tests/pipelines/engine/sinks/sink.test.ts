@@ -207,7 +207,7 @@ test('the sink is not ready while its target is being filled again', async () =>
   await eventually(() => sink.isReady).toBe(true)
 })
 
-test('a target that was reset to an older state is filled again from that state on', async () => {
+test('a target that was reset to an older state is filled again starting from that state', async () => {
   const { memory, append, run, control } = world()
   const texts = append(0, 25)
   const sink = run()

@@ -218,7 +218,7 @@ test('tombstones and records without rows cause no insert', async () => {
   expect(inserts).toEqual([])
 })
 
-test('a sink continues reading after the greatest offset in the table', async () => {
+test('a sink continues reading after the highest offset in the table', async () => {
   const { store, inserts } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   expect(await target.open(partition, facts(50))).toBeUndefined()

@@ -227,7 +227,7 @@ test('without thinning, a stage closes every time, however late', () => {
   expect(published(driver).slice(0, 3)).toEqual([`12:01 ${ann} 1`, `12:02 ${ann} 1`, `12:03 ${ann} 1`])
 })
 
-test('the times that a stage closes at a greater lag are a subset of the times that it closes at a smaller lag', () => {
+test('the times that a stage closes at a higher lag are a subset of the times that it closes at a lower lag', () => {
   const lag = fc.integer({ min: -MINUTE_MS, max: 3_600_000 })
   fc.assert(
     fc.property(fc.nat(10_000), lag, lag, (number, a, b) => {

@@ -12,7 +12,7 @@ const SNIPPETS = MOST_FOUND + 1_000
 const RARE = 500
 const WORDS = ['return x', '100%_sure', 'Zoë', 'ab', 'a_b', '{}', 'axb', 'ΟΔΟΣ', 'ΟΔΟΣΗΜΑ', 'Οδος', 'οδοι']
 
-/** Returns snippet `number`. The greatest number is the newest snippet. */
+/** Returns snippet `number`. The highest number is the newest snippet. */
 function snippet(number: number, given: Partial<SnippetText> = {}): SnippetText {
   return {
     paste_id: `id-${number}`,
@@ -106,7 +106,7 @@ test('a search for a rare word reads only the granules with snippets that contai
   expect(Number(inAll)).toBeGreaterThan(SNIPPETS / RARE)
 })
 
-test('the table of earlier versions, from which nothing erases snippets any more, is dropped', async () => {
+test('the table of earlier versions, from which nothing erases snippets now, is dropped', async () => {
   const { client } = created
   await client.command({ query: 'CREATE TABLE snippets (paste_id String, text String) ENGINE = MergeTree ORDER BY paste_id' })
   expect(await dropEarlierSnippets(client, { cluster: undefined })).toBe(true)

@@ -17,7 +17,7 @@ const DAY_MS = 24 * 3_600_000
 const make = productMaker(generatedTitles, NOW)
 const answer = (max_score: number | null) => ({ hits: { max_score } })
 
-it('the relevance of a product never exceeds its ceiling plus the greatest possible values of text and recency', () => {
+it('the relevance of a product never exceeds its ceiling plus the maximum possible values of text and recency', () => {
   const sample = fc.record({
     number: fc.nat(100_000),
     score: fc.double({ min: 0, max: 100, noNaN: true }),
@@ -50,7 +50,7 @@ function relevance({ ceiling, lost, recency, textScore }: Product): number {
 }
 
 /**
- * Creates a fake index that supports searches for hits and for the greatest scores of clauses. Only the first clause
+ * Creates a fake index that supports searches for hits and for the highest scores of clauses. Only the first clause
  * has scores.
  */
 function memoryIndex(products: readonly Product[]) {

@@ -55,7 +55,7 @@ test.each<[string, Partial<Candidate>, Partial<Viewer>, string[]]>([
   ['was active seven days ago', { lastActiveAt: NOW - 7 * DAY_MS }, {}, []],
   ['was active longer ago', { lastActiveAt: NOW - 7 * DAY_MS - 1 }, {}, ['active']],
   ['is too far away', { place: { lat: 38.4, lon: -122.42 } }, {}, ['distance']],
-  ['is at the greatest distance', { place: { lat: 38.2, lon: -122.42 } }, {}, []],
+  ['is at the maximum distance', { place: { lat: 38.2, lon: -122.42 } }, {}, []],
 ])('a candidate who %s fails exactly the filters that apply', (_who, of, by, failed) => {
   const found = verdicts(viewer(by), candidate(of), NOW)
   expect(found.filter(({ passed }) => !passed).map(({ filter }) => filter)).toEqual(failed)
