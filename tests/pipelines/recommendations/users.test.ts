@@ -190,7 +190,7 @@ test('the newest properties and preferences of a user are part of the features',
   expect(driver.read(itemEvents)[0].value!.events[0]).toMatchObject({ country: 'DE', age_bucket: '25-34' })
 })
 
-test('a user with a long property becomes a dead letter, because the activities of items contain copies of properties', () => {
+test('a user with a property of more than 100 characters becomes a dead letter, because the activities of items contain copies of properties', () => {
   const user = { country: 'x'.repeat(101), language: 'de', age_bucket: null, signup_date: null, sub_tier: null, updated_at: 20 }
   driver.pipe(recommendationUsers, ADA, user)
   expect(driver.metrics.deadLetters).toBe(1)
@@ -198,7 +198,7 @@ test('a user with a long property becomes a dead letter, because the activities 
   expect(driver.read(itemEvents)[0].value!.events[0]).toMatchObject({ country: null })
 })
 
-test('preferences of nearly 1 MiB become a dead letter, because the features of a user contain them', () => {
+test('preferences of more than 600,000 bytes become a dead letter, because the features of a user contain them', () => {
   const preference = { category: 'genre', value: 'x'.repeat(1_048_000), weight: 1 }
   driver.pipe(userPreferences, ADA, { preferences: [preference], updated_at: 5 })
   expect(driver.metrics.deadLetters).toBe(1)

@@ -53,7 +53,7 @@ test('a tweet counts in its city, its country and the world', () => {
   expect(others.every(({ woeid }) => found.get(woeid)?.entries.length === 0)).toBe(true)
 })
 
-test('a flood of long terms from one user, and of long spellings, produces no record that a broker would refuse', () => {
+test('3,000 terms of the maximum length from one user, and spellings of 700,000 characters, produce no record that a broker would refuse', () => {
   const driver = testDriver(trends, { startAt: START })
   const longTerm = (i: number) => `${i}`.padStart(TERM_LENGTH, '界')
   for (let sent = 0; sent < 3_000; sent += 500)
