@@ -18,7 +18,7 @@ test('the size of the cache is limited, because callers choose the addresses in 
   expect(['/1', '/2', '/3'].map((target) => cache.get(target, 0) !== undefined)).toEqual([true, false, true])
 })
 
-test('no answer to a long target is kept, because callers can add arbitrary parameters', () => {
+test('no answer to a target of more than 256 characters is kept, because callers can add arbitrary parameters', () => {
   const cache = answerCache()
   const targets = [256, 257].map((length) => '/a?'.padEnd(length, 'x'))
   for (const target of targets) cache.keep(target, '/a', answer(1))

@@ -155,7 +155,7 @@ describe('while another request waits', () => {
   })
 })
 
-test('many slow readers from one address leave slots for everybody else', async () => {
+test('twenty slow readers from one address leave slots for everybody else', async () => {
   const { create, from } = await narrowApi({ places: 8, placesPerCaller: 6 })
   const long = `/api/v1/pastes/${(await create({ content: LONG })).body.paste_id}/raw`
   const slow = await Promise.all(Array.from({ length: 20 }, () => from('10.0.0.1', long)))

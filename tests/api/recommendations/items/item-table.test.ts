@@ -60,7 +60,7 @@ test('once there are too many genres, an item of a further genre counts as an it
   expect(items.genreNumber('Genre 65540')).toBe(0)
 })
 
-test('items of a large catalogue keep their own values, on all pages of the columns', () => {
+test('each of 140,000 items keeps its own values, on all pages of the columns', () => {
   const items = itemTable()
   const none = { popularity: 0, recent: 0, shown: 0, chosen: 0, events: 0, purchases: 0, ratings: 0, rating_sum: 0 }
   for (let number = 0; number < ITEMS; number++) {
