@@ -58,7 +58,7 @@ test('a table that is filled again from the beginning is purged again', async ()
   expect(await left()).toEqual(['b'])
 })
 
-test('thousands of rows are removed at once', async () => {
+test('3,000 rows are removed in one run', async () => {
   const { insert, left, purger } = await open()
   const ids = Array.from({ length: 3_000 }, (_, index) => `event ${index}`)
   await insert('topic', 0, 0, ids)
