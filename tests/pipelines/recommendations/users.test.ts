@@ -118,7 +118,7 @@ test('purchases, ratings, skips and views count as watched; clicks, dwelling and
   expect(unpackIds(look().viewed)).toEqual([7n, 6n, 5n, 4n, 3n, 2n, 1n])
 })
 
-test('an item that a user is not interested in is hidden until the user takes this back', () => {
+test('an item that a user has marked as not interesting is hidden until the user removes the mark', () => {
   send(1, { event_type: 'NOT_INTERESTED' })
   send(2, { event_type: 'NOT_INTERESTED' })
   expect(unpackIds(look().hidden)).toEqual([2n, 1n])

@@ -26,7 +26,7 @@ async function open() {
   return { client, url, database, insert, left, purger: tablePurger(client, PURGE, ALONE) }
 }
 
-test('replaced rows vanish, and rows that erase nothing new are not reported again', async () => {
+test('replaced rows vanish, and a run without further replaced rows reports that it has erased nothing', async () => {
   const { insert, left, purger } = await open()
   await insert('topic', 0, 0, ['a', 'b'])
   await insert('topic', 2, 1, ['a'])

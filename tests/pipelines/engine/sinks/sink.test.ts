@@ -367,7 +367,7 @@ test('a permanent error of the target stops the sink with the reason', async () 
   expect(broker.groups.members(groupOf('copier'))).toEqual([])
 })
 
-test('a batch that is not full waits only briefly for more records', async () => {
+test('a batch that is not full waits for more records only until its maximum wait has passed', async () => {
   const { append, run, control } = world({ lingerMs: 100, maxRecords: 5 })
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
