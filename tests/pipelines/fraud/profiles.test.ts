@@ -174,7 +174,7 @@ test('a commit with 1,500 transactions sends their changes in two records, and a
   expect(included.size).toBe(count + 1)
 })
 
-test('records between the stages stay small, even if another producer uses ids of 200,000 characters', () => {
+test('records between the stages stay below 1 MB, even if another producer uses ids of 200,000 characters', () => {
   const { driver, send, profile } = profilesDriver({ commit: 'manual' })
   const long = (index: number) => `${index}-${'d'.repeat(200_000)}`
   for (let index = 0; index < 5; index++) send(pay({ device: long(index), merchant: 'm1' }))

@@ -105,7 +105,7 @@ test('an event or a list from the future changes nothing, even if the clock of i
   expect(look()).toBeUndefined()
 })
 
-test('purchases, ratings, skips and views count as watched; clicks, dwelling and short views do not', () => {
+test('purchases, ratings, skips and views of at least 30 % count as watched; clicks, dwelling and shorter views do not', () => {
   send(1)
   send(2, { watch_pct: 0.3 })
   send(3, { watch_pct: 0.29 })

@@ -185,7 +185,7 @@ test('a sparse store reads nothing for absent keys, and reads fewer than 1 % of 
   expect([store.get('a'), read < removed.length / 100]).toEqual(['x', true])
 })
 
-test('a key that changes many times is encoded once per commit', async () => {
+test('a key that changes a hundred times is encoded once per commit', async () => {
   const backend = (await testBackends[0]()).backend
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend)
   const changelog = testChangelog()

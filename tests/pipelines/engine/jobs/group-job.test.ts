@@ -126,7 +126,7 @@ test('a job that returns before its turn ends counts as failing, so its next tur
   expect(value).toBe(1)
 })
 
-test('after a turn that worked, the pause after the next failure is short again, and the job no longer counts as failing', async () => {
+test('after a turn that worked, the job no longer counts as failing, and the pause after the next failure is as short as the first pause', async () => {
   const { start, order } = world()
   const { runtime, pauses } = pausesOf()
   let attempts = 0

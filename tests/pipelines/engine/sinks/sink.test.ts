@@ -396,7 +396,7 @@ test('while a sink collects a batch, its loop does not poll without pause, even 
   expect(polls).toBeLessThan(200)
 })
 
-test('if writes to a partition are slow, the sink stops fetching only that partition', async () => {
+test('while a write to a partition waits, the sink stops fetching only that partition', async () => {
   const { append, appendBytes, run, control, memory } = world({ maxRecords: 1_000 })
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
