@@ -74,7 +74,7 @@ test('passes and rewinds that take back no like leave nothing behind, and an unc
   expect(driver.read(matchRelations).map(({ key }) => key)).toEqual([`${BOB}:${ANN}`])
 })
 
-test('a block ends a match permanently, and hides both users from each other until it is lifted', () => {
+test('a block ends a match permanently, and hides both users from each other until the block is lifted', () => {
   const { pipe, events, pushes, relation, command, driver } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000))
   expect(events()).toHaveLength(1)

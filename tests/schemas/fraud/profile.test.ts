@@ -137,7 +137,7 @@ test('a folded profile gives the same sums as a list of all transactions, except
   )
 })
 
-test('the sums for a late transaction cover only what happened before it, and no device from before it is forgotten', () => {
+test('the sums for a late transaction cover only earlier transactions, and no earlier device is forgotten', () => {
   fc.assert(
     fc.property(transactions(80, 2 * DAY), fc.integer({ min: 0, max: DAY }), (made, earlier) => {
       const requests = requestsOf(made)

@@ -88,7 +88,7 @@ test('another process continues after the last completed request', async () => {
   await eventually(reported).toEqual(['a one', 'b two'])
 })
 
-test('after a turn has failed, another turn begins and gets the request that was not completed again', async () => {
+test('after a turn has failed, another turn begins and again gets the request that was not completed', async () => {
   const { start, order, reported } = world()
   let attempts = 0
   order('one')
