@@ -24,7 +24,7 @@ const moves: Topic<string, number> = { name: 'moves', key: utf8, value: int, par
 const stock: Topic<string, number> = { name: 'stock', key: utf8, value: int, partitions: 3 }
 
 /*
- * The logic is a plain function. It makes sure that a bike that leaves an empty station leaves it empty, regardless of what
+ * The logic is a plain function. It makes sure that a station never has a negative number of bikes, regardless of what
  * the docks report.
  */
 function moved(bikes: number, change: number): number {
