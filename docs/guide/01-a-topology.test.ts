@@ -181,7 +181,7 @@ test('a processor may emit only to the topics that it declares', () => {
   )
 })
 
-test('a processor is synchronous', () => {
+test('a processor that returns a promise is refused', () => {
   // TypeScript rejects async processors. The check at run time catches code that bypasses the types.
   const priceLater = (async () => {}) as unknown as () => undefined
   const impatient = topology('impatient', (t) => {

@@ -90,7 +90,7 @@ test.each([
  * What happens exactly once is the *effect*: outputs, state and offsets. Your function may run twice for one record,
  * but then the changes from the first run are discarded.
  */
-test('the function runs twice, but its effect happens once', () => {
+test('after a crash, the function runs again, but its effect happens once', () => {
   const driver = testDriver(payments)
   const before = runs
   driver.crashAt('produced')

@@ -31,7 +31,7 @@ function moved(bikes: number, change: number): number {
   return Math.max(0, bikes + change)
 }
 
-test('a station never has a negative number of bikes', () => {
+test('a bike that leaves an empty station leaves it empty', () => {
   expect(moved(0, -1)).toBe(0)
 })
 

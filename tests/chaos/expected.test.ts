@@ -99,7 +99,7 @@ test('a time that was closed before all payments in the log were counted is a fa
   expect(judged([160, 1], [300, 3])).toEqual([`partition ${merchant} closed 160 with 1 payments, but 2 were there`])
 })
 
-test('a partition that has stopped closing times is a fault, and the output is incomplete until it continues', () => {
+test('a partition that has stopped closing times is a fault, and the output is incomplete until the partition continues', () => {
   const { merchant, judged, done } = closings()
   expect(judged()).toEqual([`partition ${merchant} has closed no time and counted 0 payments of 3`])
   expect(judged([100, 0], [200, 2])).toEqual([`partition ${merchant} closed its last time with 2 payments of 3`])

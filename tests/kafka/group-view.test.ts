@@ -13,7 +13,7 @@ function heldGroup() {
   }
 }
 
-test('callers share the answer to one request until the answer is too old', async () => {
+test('callers share the answer to one request until the answer is older than they accept', async () => {
   const group = heldGroup()
   let now = 0
   const view = groupView(group, { monotonic: () => now })

@@ -31,7 +31,7 @@ function contestedRedis(first: Buffer, ...replacements: Buffer[]) {
   return { answers, held: () => answerFromBytes(held) }
 }
 
-test('an answer replaces an unreadable answer, even if another process first replaces that with another unreadable answer', async () => {
+test('an answer replaces an unreadable answer, even if another process has meanwhile replaced the unreadable answer with a different unreadable one', async () => {
   const scored = await scoredOnce(false)
   const { answers, held } = contestedRedis(foreignAnswer(1), foreignAnswer(2))
   expect(await answers.keep(scored, async () => undefined)).toEqual({ state: 'new' })

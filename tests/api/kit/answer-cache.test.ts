@@ -12,13 +12,13 @@ test('an answer is kept until its reusableUntil, and an answer without reusableU
   expect(cache.get('/b', 0)).toBeUndefined()
 })
 
-test('the size of the cache is limited, because callers choose the addresses in its keys', () => {
+test('the cache keeps at most the given number of answers, because callers choose the addresses in its keys', () => {
   const cache = answerCache(2)
   for (const target of ['/1', '/2', '/1', '/3']) cache.keep(target, '/n', answer(1))
   expect(['/1', '/2', '/3'].map((target) => cache.get(target, 0) !== undefined)).toEqual([true, false, true])
 })
 
-test('no answer to a long target is kept, because callers can add arbitrary parameters', () => {
+test('no answer to a target of more than 256 characters is kept, because callers can add arbitrary parameters', () => {
   const cache = answerCache()
   const targets = [256, 257].map((length) => '/a?'.padEnd(length, 'x'))
   for (const target of targets) cache.keep(target, '/a', answer(1))

@@ -21,7 +21,7 @@ test('a query that needs too much memory is aborted, and the error says so', asy
   await expect(readRows(reader, query, { count: TOO_MANY })).rejects.toMatchObject({ definition: errors.query_too_large })
 })
 
-test('a query gets a limited number of threads', async () => {
+test('a query gets at most two threads', async () => {
   const { reader } = await tables()
   expect(await readRows(reader, "SELECT value FROM system.settings WHERE name = 'max_threads'", {})).toEqual([['2']])
 })

@@ -31,7 +31,7 @@ async function hangingServer() {
   }
 }
 
-test('queries that wait too long for a connection are abandoned, so that they do not delay later queries', async () => {
+test('queries that get no connection within their time limit are abandoned, so that they do not delay later queries', async () => {
   const server = await hangingServer()
   const { reader, close } = connectTables({ url: server.url, database: 'default', username: 'default', password: '' }, TIMEOUT_MS)
   onTestFinished(close)

@@ -131,7 +131,7 @@ test('a fact for which the publisher has no room is dropped, in the same way as 
   expect([buffer.size, await metric('facts_dropped_total'), countsOf('facts_dropped')]).toEqual([0, 1, [1]])
 })
 
-test('closing waits for buffered facts for a limited time', async () => {
+test('closing waits for buffered facts, but only up to its time limit', async () => {
   const { buffer, taken, kafka, countsOf } = buffered()
   buffer.offer('k', 'a')
   await buffer.close(10_000)

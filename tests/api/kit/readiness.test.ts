@@ -29,7 +29,7 @@ test('each part is checked at most once a second, however often the report is re
   expect(state.asked).toBe(2)
 })
 
-test('a slow check is not started again while it runs, even if the last report is too old to be reused', async () => {
+test('a check is not started again while it still runs, even if the last report is too old to be reused', async () => {
   const clock = { now: 0 }
   const answers: ((reason: string) => void)[] = []
   const probe = { name: 'redis', check: () => new Promise<string>((answer) => answers.push(answer)) }

@@ -31,7 +31,7 @@ test('a request that takes too long or fails does not affect the requests behind
   expect(await Promise.all([stuck, ...healthy, failing, last])).toEqual([undefined, ...names(3), undefined, 'last'])
 })
 
-test('a request that waits too long is aborted, and the running request is not disturbed', async () => {
+test('a request that waits longer than its limit is aborted, and the running request is not disturbed', async () => {
   const thread = slowThread({ timeoutMs: LONG_MS, maxWaitMs: 20 })
   expect(await thread.ask({ name: 'ready', takesMs: 0 })).toBe('ready')
   const running = thread.ask({ name: 'running', takesMs: 500 })
@@ -39,7 +39,7 @@ test('a request that waits too long is aborted, and the running request is not d
   expect(await thread.ask({ name: 'next', takesMs: 0 })).toBe('next')
 })
 
-test('while many requests wait, further requests are refused, and closing aborts all open requests', async () => {
+test('while the maximum number of requests wait, further requests are refused, and closing aborts all open requests', async () => {
   const thread = slowThread({ timeoutMs: LONG_MS, maxWaiting: 2 })
   const asked = [thread.ask({ name: 'running', takesMs: LONG_MS }), thread.ask({ name: 'waiting', takesMs: 0 })]
   expect(await thread.ask({ name: 'one too many', takesMs: 0 })).toBeUndefined()

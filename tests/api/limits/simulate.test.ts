@@ -82,7 +82,7 @@ test('a rule by address does not apply to callers with a client certificate', as
   expect(found).toMatchObject({ requests: 5, would_reject: 3 })
 })
 
-test('a large replay yields to concurrent requests', async () => {
+test('a replay of 20,000 requests yields to other work', async () => {
   const rows = Array.from({ length: 20_000 }, (_, index) => byUser(Math.floor(index / 10), '1', 1))
   const state = { turns: 0, isOver: false }
   function turn(): void {

@@ -64,7 +64,7 @@ describe('POST /api/v1/urls', () => {
     expect([await codeOf(true), await codeOf(false)]).toEqual([counted, uncounted])
   })
 
-  test('finds the existing link with few commands, even if many links for the same URL have expired', async () => {
+  test('finds the existing link with few commands, even if twelve links for the same URL have expired', async () => {
     const { create, advance, published } = await linksApi()
     const daily = (headers?: Record<string, string>) => create({ long_url: URL_1, expiration: '1h' }, { as: ALICE, headers })
     for (let day = 0; day < 12; day++) {

@@ -76,7 +76,7 @@ test.each([
   expect(clicks).toEqual([])
 })
 
-test('a click has the client address that the proxy reports, and long headers are truncated', async () => {
+test('a click has the client address that the proxy reports, and its user agent and referrer are truncated to 512 and 2,048 characters', async () => {
   const { visit, link, clicks } = await shortApi()
   const long = { 'user-agent': 'x'.repeat(5_000), referer: 'y'.repeat(5_000) }
   await visit(`/${await link()}`, { 'x-forwarded-for': '203.0.113.9, 198.51.100.7', ...long })

@@ -333,7 +333,7 @@ test("the place in a feed request updates the user's place, and a latitude witho
   await expect.poll(async () => (await ann.ask('GET', 'me')).body, SOON).toMatchObject({ lat: 80, lon: 170, geohash6: expect.any(String) })
 })
 
-test('a user who moves too often must wait', async () => {
+test('a user who has moved 20 times must wait before moving again, even with a new profile', async () => {
   const { ann } = await couple()
   const move = async (index: number) => (await ann.ask('GET', `feed?lat=${index}&lon=100`)).status
   const statuses: number[] = []

@@ -114,7 +114,7 @@ test('deactivated users are neither in the list of matches nor in its total, and
   expect([first, second, third].map(agesOf)).toEqual([[1, 3], [1_204], []])
 })
 
-test('pages of matches read few profiles, and their total reflects blocks, ends of matches and deletions immediately', async () => {
+test('a page of matches reads only its own profiles once all matches are checked, and its total reflects blocks, ends of matches and deletions immediately', async () => {
   const ask = routesOf([{ is_active: false }, ...many(50, suitable)], { matchedAt: (at) => at - 3_600_000 })
   const { ids, state } = ask
   async function pageOf(page: number) {

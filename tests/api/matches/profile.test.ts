@@ -146,7 +146,7 @@ test.each([
   },
 )
 
-test('a feed has at most 20 candidates unless the request has another limit', () => {
+test('the limit of a feed request is 20 candidates by default', () => {
   expect(feedRoute.query!.parse({})).toEqual({ limit: 20 })
 })
 

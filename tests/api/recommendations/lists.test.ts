@@ -72,7 +72,7 @@ test("an unknown item has no similar items, whether it comes from the request or
   expect(reasonsOf(await list())).toEqual(['trending'])
 })
 
-test('many preferences leave room for editorial and trending items', async () => {
+test('twenty preferences leave room for editorial and trending items', async () => {
   const preferences = Array.from({ length: 20 }, (_, index) => ({ category: 'brand', value: `Brand ${index}`, weight: 0.1 }))
   for (let id = 1_000n; id < 1_600n; id++) api.putItem(id, { attributes: { brand: `Brand ${id % 20n}` }, popularity: 1 })
   api.putEditorial('picks', {

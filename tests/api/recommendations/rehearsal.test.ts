@@ -26,7 +26,7 @@ function opened({ size = 5_000, listMs = 1, ...changed }: { size?: number; listM
   return { probe, state }
 }
 
-test('the process is ready after more than a hundred lists, and does not repeat the rehearsal', async () => {
+test('the process is ready after a rehearsal of more than a hundred lists, and does not repeat the rehearsal', async () => {
   const { probe, state } = opened()
   expect(await probe.check()).toBe('the rehearsal is waiting for the data that lists need')
   expect(state.lists).toBe(0)
@@ -61,7 +61,7 @@ test('the process becomes ready even if lists cannot be made or a model is not f
   expect(slow.state.lists).toBeGreaterThan(100)
 })
 
-test('few items need no rehearsal', async () => {
+test('fewer than a thousand items need no rehearsal', async () => {
   const { probe, state } = opened({ size: 999 })
   state.missing = undefined
   expect(await probe.check()).toBeUndefined()

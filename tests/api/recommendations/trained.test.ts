@@ -141,7 +141,7 @@ test('if a search gets no answer in time, candidates from other channels still g
   expect(new Set(similarities(body).map(Math.round))).toEqual(new Set([0, 1]))
 })
 
-test('a thread searches the index of a large catalogue, and searches without an answer are counted', async () => {
+test('a thread searches the index of a catalogue that is too large for whole searches, and searches without an answer are counted', async () => {
   const { api, list } = await trainedApi((folder, options) => openBrittle(folder, { ...options, mostWhole: 0 }))
   const body = await list()
   expect([body.recommendations[0].explain.channel, body.degraded]).toEqual(['vector', []])

@@ -251,7 +251,7 @@ describe('reads', () => {
 })
 
 describe('versions', () => {
-  test('the first and the newest versions are listed if there are very many', async () => {
+  test('of more than 101 versions, the first and the newest hundred are listed', async () => {
     const { create, send, advance } = await snippetsApi()
     const first = (await create({ content: 'version 0' }, ALICE)).body.paste_id
     const ids = [first]

@@ -50,7 +50,7 @@ function haltingBody() {
   return { body: Readable.toWeb(Readable.from(pieces())) as unknown as ReadableStream, goOn: resolve }
 }
 
-test('requests wait for a slot in order, and get a 503 with Retry-After if too many are waiting or the wait is too long', async () => {
+test('requests wait for a slot in order, and get a 503 with Retry-After if the queue is full or the wait reaches its limit', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const places = streams({ places: 2, placesPerCaller: 2, maxWaiting: 2, maxWaitingPerCaller: 2, waitMs: 1_000 })
@@ -155,7 +155,7 @@ describe('while another request waits', () => {
   })
 })
 
-test('many slow readers from one address leave slots for everybody else', async () => {
+test('twenty slow readers from one address leave slots for everybody else', async () => {
   const { create, from } = await narrowApi({ places: 8, placesPerCaller: 6 })
   const long = `/api/v1/pastes/${(await create({ content: LONG })).body.paste_id}/raw`
   const slow = await Promise.all(Array.from({ length: 20 }, () => from('10.0.0.1', long)))

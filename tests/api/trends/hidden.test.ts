@@ -112,7 +112,7 @@ describe('a blocked term', () => {
     expect((await get('/v1/trends/term1/history?hours=1')).body.data_points.at(-1).volume).toBe(3)
   })
 
-  test('invalidates all responses that the server has cached', async () => {
+  test('invalidates the responses that the server has cached', async () => {
     const { app, answers, putList, block, clock } = await world()
     putList()
     await app.request('/v1/trends', {}, { incoming: { url: '/v1/trends' } })

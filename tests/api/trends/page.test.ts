@@ -158,7 +158,7 @@ test('a list whose terms are all hidden does not say that nobody used a term', a
   expect(html).not.toContain('Nobody')
 })
 
-test('a list that is too old is not shown', async () => {
+test('a list that is more than three minutes old is not shown', async () => {
   const { page, putList, clock } = await opened()
   putList()
   clock.now += 181_000

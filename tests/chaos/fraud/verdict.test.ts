@@ -254,7 +254,7 @@ test('a payment that is blocked although nobody requested a block is a fault', (
     expect(faults(withCalls(evidence, { blocks }))).toHaveLength(1)
 })
 
-test('a change that fails with a status that no outage explains is a fault, and so are many changes that were all refused', () => {
+test('a change that fails with a status that no outage explains is a fault, and so are 20 changes that were all refused', () => {
   const evidence = goodEvidence()
   const [block] = evidence.calls.blocks
   const [rule] = evidence.calls.rules

@@ -135,7 +135,7 @@ test('an accepted swipe that is not in the log is a fault', () => {
   }
 })
 
-test('many requests of one kind that were all refused are a fault, even if an outage could explain each refusal', () => {
+test('20 requests of one kind that were all refused are a fault, even if an outage could explain each refusal, but five are not', () => {
   const refused = Array.from({ length: 20 }, (_, index) => asked('rewind', ANN, 6_000 + index, { status: 503 }))
   expect(faultsOf(withAsked(goodEvidence(), ...refused))).toEqual(['none of 20 requests of the kind rewind succeeded'])
   expect(faultsOf(withAsked(goodEvidence(), ...refused.slice(0, 5)))).toEqual([])

@@ -230,7 +230,7 @@ test('a member with a new id waits for the session timeout of the killed member'
   expect(Date.now() - killedAt).toBeGreaterThan(SESSION_TIMEOUT_MS - 2_500)
 })
 
-test('a member that sent no heartbeats for too long learns that it is fenced, and rejoins', async () => {
+test('a member that sent no heartbeats within the session timeout learns that it is fenced, and can rejoin', async () => {
   const proxy = await brokerProxy(brokers)
   onTestFinished(() => proxy.close())
   const transport = await connected(proxy.address)

@@ -97,7 +97,7 @@ test('a single wrong check removes nobody', async () => {
   expect(ids()).toBe('ab')
 })
 
-test('the list of members is read again only after some time, or after the group has changed', async () => {
+test('the list of members is read again only once it exceeds its maximum age, or after the group has changed', async () => {
   const { watch, runtime, reads } = group('ab', 'a')
   await watch.look()
   await watch.look()

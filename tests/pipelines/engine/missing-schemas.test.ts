@@ -11,7 +11,7 @@ test('a schema id that was not found counts as missing for half a minute', () =>
   expect(missing.has(7)).toBe(false)
 })
 
-test('random ids do not fill the memory, and the newest id is always kept', () => {
+test('at most 10,000 missing ids are kept, and the newest id is always among them', () => {
   const missing = missingSchemas(() => 0)
   const ids = Array.from({ length: 50_000 }, (_, id) => id)
   const areKept = ids.map((id) => {

@@ -161,7 +161,7 @@ test('the transactions in one commit lead to one record per entity, even if all 
   expect(included.get('ip:192.0.2.1')).toHaveLength(500)
 })
 
-test('a commit with very many transactions sends several records, and an entity that occurs in all of them counts each transaction once', () => {
+test('a commit with 1,500 transactions sends their changes in two records, and an entity that occurs in all transactions counts each of them once', () => {
   const { driver, send, profile } = profilesDriver({ commit: 'manual' })
   const count = 1_500
   for (let index = 0; index < count; index++) send(pay({ user: `u${index}`, ip: '192.0.2.1', amount: 1, at: NOON - index }))
@@ -174,7 +174,7 @@ test('a commit with very many transactions sends several records, and an entity 
   expect(included.size).toBe(count + 1)
 })
 
-test('records between the stages stay small, even if another producer uses ids of 200,000 characters', () => {
+test('records between the stages stay below 1 MB, even if another producer uses ids of 200,000 characters', () => {
   const { driver, send, profile } = profilesDriver({ commit: 'manual' })
   const long = (index: number) => `${index}-${'d'.repeat(200_000)}`
   for (let index = 0; index < 5; index++) send(pay({ device: long(index), merchant: 'm1' }))

@@ -74,7 +74,7 @@ test('passes and rewinds that take back no like leave nothing behind, and an unc
   expect(driver.read(matchRelations).map(({ key }) => key)).toEqual([`${BOB}:${ANN}`])
 })
 
-test('a block ends a match permanently, and hides both users from each other until it is lifted', () => {
+test('a block ends a match permanently, and hides both users from each other until the block is lifted', () => {
   const { pipe, events, pushes, relation, command, driver } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000))
   expect(events()).toHaveLength(1)
@@ -290,7 +290,7 @@ test('the relations of both users contain the time up to which a lifted block no
   expect(last(`${BOB}:${ANN}`)).toMatchObject([{ ...nothing, released_until: null, unblocked_until: changed_at }, null])
 })
 
-test('deletions of users with few pairs do not wait for each other', () => {
+test('the deletions of 40 users with one pair each do not wait for each other', () => {
   const { pipe, relation, driver } = pairsDriver()
   const gone = Array.from({ length: 40 }, (_, index) => `1${String(index).padStart(7, '0')}-0000-4000-8000-000000000000`)
   pipe(...gone.map((user) => pairSwipe(user, ANN, 'RIGHT', 1_000)))
@@ -299,7 +299,7 @@ test('deletions of users with few pairs do not wait for each other', () => {
   expect(gone.map((user) => relation(ANN, user)).filter((known) => known !== null)).toEqual([])
 })
 
-test('a deleted user with many pairs is removed from all of them, in steps', () => {
+test('a deleted user is removed from all of their 1,100 pairs', () => {
   const { pipe, relation, driver } = pairsDriver()
   const others = Array.from({ length: 1_100 }, (_, index) => `1${String(index).padStart(7, '0')}-0000-4000-8000-000000000000`)
   pipe(...others.map((other) => pairSwipe(ANN, other, 'RIGHT', 1_000)))

@@ -418,7 +418,7 @@ test('further swipes do not extend how long a swipe waits for the profile of its
   expect(driver.read(matchSwipes)).toEqual([])
 })
 
-test("swipes that are read before the swiper's profile take effect when it arrives, each once", () => {
+test("swipes that are read before the swiper's profile take effect once each when the profile arrives", () => {
   const { driver, profile, swipedBefore, user } = usersDriver()
   profile(BOB)
   const [like, pass] = [swipe(ANN, BOB, 'RIGHT', driver.now), swipe(ANN, BOB, 'LEFT', driver.now + 1)]

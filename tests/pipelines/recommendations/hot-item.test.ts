@@ -9,14 +9,14 @@ const HOUR = 3_600_000
 /** Number of events. It exceeds the maximum number of arguments of a function call. */
 const MANY = 200_000
 
-test('an item is counted correctly even if very many users saw it between two commits', () => {
+test('an item is counted correctly even if it was shown 200,000 times between two commits', () => {
   const shown = Array.from({ length: MANY }, (_, index) => START + index)
   const counts = withActivity(NO_SIGNALS, { events: [], near: [], entered: [], shown })
   expect(counts.at).toBe(START + MANY - 1)
   expect(counts.total).toBe(MANY)
 })
 
-test('the statistics of an item with many old events are published at least once an hour while there are events', () => {
+test('the statistics of an item with a thousand old events are published at least once an hour while new events arrive', () => {
   const shownAt = (...shown: readonly number[]) => ({ events: [], near: [], entered: [], shown: [...shown] })
   const old = asPublished(withActivity(NO_SIGNALS, shownAt(...Array.from({ length: 1_000 }, () => START))))
   const soon = withActivity(old, shownAt(START + HOUR - 1))

@@ -105,7 +105,7 @@ function storedNeighbours(packed: Uint8Array): [bigint, number][] {
   return Array.from({ length: bytes.length / 20 }, (_, index) => [bytes.readBigInt64LE(index * 20), bytes.readDoubleLE(index * 20 + 8)])
 }
 
-test('published weights are at most a twentieth behind the current weights', () => {
+test('the published weights and interactions of an item are at most a twentieth behind the current ones', () => {
   const events = randomEvents(4, 400)
   const { neighbours, stats } = run(events, 5)
   const end = Math.max(...events.map(({ at }) => at))
@@ -156,7 +156,7 @@ function viewedItems(commit: 'record' | 'manual' = 'record') {
   }
 }
 
-test('invented ids neither appear among the trending items nor fill the state, however many there are', () => {
+test('ids of items that do not exist are never trending, and the state holds a limited number of them', () => {
   const { driver, put, view, trending, stats, parked } = viewedItems()
   for (let item = 1n; item <= 3n; item++) put(item)
   for (let item = 1n; item <= 3n; item++) view(item)
@@ -171,7 +171,7 @@ test('invented ids neither appear among the trending items nor fill the state, h
   expect(parked()).toBe(1)
 })
 
-test('a commit with events of very many items counts each event once', () => {
+test('a commit with events of 1,300 items counts each event once', () => {
   const { driver, put, view, stats } = viewedItems('manual')
   const ids = Array.from({ length: 1_300 }, (_, index) => BigInt(index + 1))
   for (const item of ids) put(item)

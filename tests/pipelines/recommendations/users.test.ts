@@ -105,7 +105,7 @@ test('an event or a list from the future changes nothing, even if the clock of i
   expect(look()).toBeUndefined()
 })
 
-test('purchases, ratings, skips and views count as watched; clicks, dwelling and short views do not', () => {
+test('purchases, ratings, skips and views of at least 30 % count as watched; clicks, dwelling and shorter views do not', () => {
   send(1)
   send(2, { watch_pct: 0.3 })
   send(3, { watch_pct: 0.29 })
@@ -118,7 +118,7 @@ test('purchases, ratings, skips and views count as watched; clicks, dwelling and
   expect(unpackIds(look().viewed)).toEqual([7n, 6n, 5n, 4n, 3n, 2n, 1n])
 })
 
-test('an item that a user is not interested in is hidden until the user takes this back', () => {
+test('an item that a user has marked as not interesting is hidden until the user removes the mark', () => {
   send(1, { event_type: 'NOT_INTERESTED' })
   send(2, { event_type: 'NOT_INTERESTED' })
   expect(unpackIds(look().hidden)).toEqual([2n, 1n])
@@ -190,7 +190,7 @@ test('the newest properties and preferences of a user are part of the features',
   expect(driver.read(itemEvents)[0].value!.events[0]).toMatchObject({ country: 'DE', age_bucket: '25-34' })
 })
 
-test('a user with a long property becomes a dead letter, because the activities of items contain copies of properties', () => {
+test('a user with a property of more than 100 characters becomes a dead letter, because the activities of items contain copies of properties', () => {
   const user = { country: 'x'.repeat(101), language: 'de', age_bucket: null, signup_date: null, sub_tier: null, updated_at: 20 }
   driver.pipe(recommendationUsers, ADA, user)
   expect(driver.metrics.deadLetters).toBe(1)
@@ -198,7 +198,7 @@ test('a user with a long property becomes a dead letter, because the activities 
   expect(driver.read(itemEvents)[0].value!.events[0]).toMatchObject({ country: null })
 })
 
-test('preferences of nearly 1 MiB become a dead letter, because the features of a user contain them', () => {
+test('preferences of more than 600,000 bytes become a dead letter, because the features of a user contain them', () => {
   const preference = { category: 'genre', value: 'x'.repeat(1_048_000), weight: 1 }
   driver.pipe(userPreferences, ADA, { preferences: [preference], updated_at: 5 })
   expect(driver.metrics.deadLetters).toBe(1)

@@ -21,7 +21,7 @@ test('a term is shown in its most frequent spelling, or in the one of equally fr
   )
 })
 
-test('a flood of odd spellings neither enlarges the state nor hides the common spelling', () => {
+test('a thousand odd spellings neither exceed the limit on stored spellings nor hide the common spelling', () => {
   const forms: TermForm[] = []
   for (let i = 0; i < 1000; i++) {
     addForm(forms, `odd ${i}`, 1)

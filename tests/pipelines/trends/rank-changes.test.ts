@@ -35,7 +35,7 @@ test('ranks are compared with the first list of the previous ten minutes', () =>
   expect(list(['new', 'b'], 20)).toEqual({ new: 2, b: 0 })
 })
 
-test('the first list of ten minutes may come late, and empty lists do not count', () => {
+test('the first list in a period of ten minutes counts even if it comes late, and empty lists do not count', () => {
   const { list } = region()
   list([], 0)
   list(['a', 'b'], 4)
@@ -43,7 +43,7 @@ test('the first list of ten minutes may come late, and empty lists do not count'
   expect(list(['a', 'b'], 34)).toEqual({})
 })
 
-test('at most one list is stored per ten minutes, and no list stays when a region is silent', () => {
+test('at most one list is stored per ten minutes, and none remains once a period of ten minutes has had no terms', () => {
   const silent = region()
   silent.list(['a'], 0)
   const { earlier } = silent

@@ -120,7 +120,7 @@ test('an entry may lack a language, samples, ranks and a typical tweet', () => {
   })
 })
 
-test('each of many partitions sends about its share of the candidates, and a single partition sends all', () => {
+test('each of several partitions sends more than its share of the candidates, and a single partition sends all', () => {
   expect(candidatesPerPartition(1)).toBe(KEPT_TERMS)
   expect(candidatesPerPartition(4)).toBeLessThan(KEPT_TERMS / 2)
   expect(candidatesPerPartition(4)).toBeGreaterThan(KEPT_TERMS / 4)

@@ -102,7 +102,7 @@ dataTest(
 )
 
 test(
-  'the lists of generated tweets have the true top 30 of every region and exact counts, and the events near the top',
+  'the lists of generated tweets have the true top 30 of every region with exact counts, and the generated events are near the top of the worldwide list',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -17,7 +17,7 @@ const TERMS = 2_000
 /** Size of the cache of baselines in a worker. */
 const CACHE_BYTES = 1_048_576
 
-test('even after a stop, the bounds of many terms are renewed with few reads, although the cache has no room for all baselines', async () => {
+test('even after a stop, the bounds of terms are renewed with at most one read per hundred terms, although the cache has no room for all baselines', async () => {
   const { backend, session } = await testBackends[0]()
   const baselines = packedStore<string, TermBaseline>('usual', { key: utf8, value: avro('trends/TermBaseline'), cacheBytes: CACHE_BYTES })
   const column = backend.session(TOPOLOGY).column('usual', 0)

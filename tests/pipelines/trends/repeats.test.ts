@@ -78,7 +78,7 @@ test('a first contribution has no repeats, and a contribution in the same minute
   ])
 })
 
-test('once a user has too many places, contributions from further places are compared only worldwide', () => {
+test('a user has at most 16 places, and contributions from further places are compared only worldwide', () => {
   const user = new UserContributions()
   for (let place = 0; place < 40; place++) expect(user.admit(fingerprintOf(`t${place}`), START, 1_000 + place)).toEqual([])
   expect(user.places.length).toBe(16)

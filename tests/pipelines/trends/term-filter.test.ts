@@ -18,7 +18,7 @@ test('until a scan of all rows is complete, every term may have a row', () => {
   expect(['a', 'b', 'c'].map(hashOf).map(filter.mayHave)).toEqual([true, true, false])
 })
 
-test('no term with a row is missed, and few terms without a row are mistaken for terms with one', () => {
+test('no term with a row is missed, and fewer than 1 % of the terms without a row are mistaken for terms with one', () => {
   const filter = termFilter()
   for (let i = 0; i < TERMS; i++) filter.walked(name(i))
   filter.walkCompleted()
@@ -54,7 +54,7 @@ test('each new filter contains the terms whose rows are not committed yet, becau
   expect([1, 2, 3].map(name).map(filter.mayHave)).toEqual([true, true, false])
 })
 
-test('a filter stays useful when the number of terms multiplies between two scans', () => {
+test('a filter whose terms multiply between two scans misses no term, and mistakes fewer than 1 % of other terms', () => {
   const filter = termFilter()
   filter.walkCompleted()
   const added = 500_000

@@ -53,7 +53,7 @@ test('a tweet counts in its city, its country and the world', () => {
   expect(others.every(({ woeid }) => found.get(woeid)?.entries.length === 0)).toBe(true)
 })
 
-test('a flood of long terms from one user, and of long spellings, produces no record that a broker would refuse', () => {
+test('3,000 terms of the maximum length from one user, and spellings of 700,000 characters, produce no record that a broker would refuse', () => {
   const driver = testDriver(trends, { startAt: START })
   const longTerm = (i: number) => `${i}`.padStart(TERM_LENGTH, '界')
   for (let sent = 0; sent < 3_000; sent += 500)
@@ -75,7 +75,7 @@ test('a flood of long terms from one user, and of long spellings, produces no re
   expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
 })
 
-test('remembered terms of a user that are more than two hours old are dropped, which makes room for all terms of a tweet', () => {
+test("a user's remembered terms are dropped after more than two hours, which makes room for the terms of another tweet", () => {
   const driver = testDriver(trends, { startAt: START })
   const phrases = (from: number, count: number) => Array.from({ length: count }, (_, i) => `term ${from + i}`)
   for (const from of [0, 499, 998, 1_497]) send(driver, { user_id: 7n, phrases: phrases(from, 499) })

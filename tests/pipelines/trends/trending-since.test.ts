@@ -31,7 +31,7 @@ test('gaps of up to ten minutes do not interrupt a trend', () => {
   expect(note(known, ['a'], 22.5)).toEqual({ since: { a: 22.5 }, changed: true })
 })
 
-test('a term that stays out of the list is forgotten', () => {
+test('a term that has been out of the list for more than ten minutes is forgotten', () => {
   const known: TrendingSince = { terms: [], earlier: [] }
   note(known, ['a', 'b'], 0)
   note(known, ['b'], 1)

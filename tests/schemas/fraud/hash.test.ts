@@ -21,7 +21,7 @@ test.each([
   expect(COUNT - new Set(texts.map(hash32)).size).toBeLessThan(25)
 })
 
-test('each bit of a hash is set for about half of all texts', () => {
+test('each of the 48 bits of a hash is set for 49 % to 51 % of the texts', () => {
   for (const bit of Array.from({ length: 48 }, (_, index) => 2 ** index)) {
     const share = numbered(String).filter((text) => Math.floor(hash48(text) / bit) % 2 === 1).length / COUNT
     expect(share).toBeGreaterThan(0.49)

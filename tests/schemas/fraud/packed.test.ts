@@ -158,7 +158,7 @@ test('bytes that are not a profile are refused', () => {
   expect(() => codec.decode(Buffer.concat([whole, Buffer.alloc(1)]), 0, whole.length + 1)).toThrow('1 bytes are left')
 })
 
-test('a sweep reads what it needs directly from the bytes of a profile', () => {
+test('the fields that a sweep needs are read directly from the bytes of a profile', () => {
   const packed = packedFold(undefined, 'card', [pay({ card: 'c1' })])
   expect(parseProfile(packed)).toMatchObject({ newest_at: NOON, fraud_count: 0, txn_count: 1 })
 })

@@ -137,7 +137,7 @@ test('a folded profile gives the same sums as a list of all transactions, except
   )
 })
 
-test('the sums for a late transaction cover only what happened before it, and no device from before it is forgotten', () => {
+test('the sums for a late transaction cover only earlier transactions, and no earlier device is forgotten', () => {
   fc.assert(
     fc.property(transactions(80, 2 * DAY), fc.integer({ min: 0, max: DAY }), (made, earlier) => {
       const requests = requestsOf(made)
@@ -247,7 +247,7 @@ test('the profile of a device used by everybody lists the newest 32 users and co
   expect(reversed.user_ids).toEqual(profile.user_ids)
 })
 
-test('an ordinary week of a user fits into 2 KB, and the profile of a busy address fits into 32 KB', () => {
+test('the profile of a user with 35 payments in a week fits into 2 KB, and that of an address with 40,000 payments fits into 32 KB', () => {
   const week = Array.from({ length: 35 }, (_, index) =>
     pay({
       at: NOON - index * 5 * HOUR - index * 1_234,

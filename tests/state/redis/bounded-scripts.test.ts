@@ -54,7 +54,7 @@ test("a script returns its answer, including bytes, and the script's source is s
   expect(state.sources).toEqual([ECHO.source])
 })
 
-test('a call takes no longer than its time limit, and answers that are late only briefly leave the circuit closed', async () => {
+test('a call takes no longer than its time limit, and a short period of late answers leaves the circuit closed', async () => {
   const { state, scripts, reason, run, pass } = echoRedis()
   state.isSilent = true
   const short = scripts.run(ECHO, ['a'], [], { timeoutMs: 1 }).catch((error) => error.reason)

@@ -121,7 +121,7 @@ test('the size that a store itself sets takes precedence over the size that the 
   expect(keptOf(storeOf(10, { worker: 40_000, store: 1 }))).toBeLessThan(3)
 })
 
-test('objects that have grown in memory are evicted when many other objects are read', () => {
+test('objects that have grown in memory are evicted when 200 other objects are read', () => {
   const world = storeOf(10, { worker: 40_000 })
   for (const key of KEYS.slice(0, 20)) world.store.put(key, 'x'.repeat(2_000))
   world.store.flush(undefined)

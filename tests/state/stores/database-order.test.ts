@@ -5,7 +5,7 @@ import { LEVELS_TO_READ, LEVELS_TO_WRITE, sortForDatabase } from '../../../state
 const named = (keys: readonly string[]) => keys.map((key) => ({ key }))
 const keysOf = (entries: readonly { readonly key: unknown }[]) => entries.map(({ key }) => key as string)
 
-test('many short text keys are sorted, even if they begin with the same characters', () => {
+test('a thousand short text keys are sorted, even if they begin with the same characters', () => {
   for (const prefix of ['', 'a common prefix:']) {
     const keys = Array.from({ length: 1_000 }, (_, i) => `${prefix}${(i * 7_919) % 10_007}`)
     expect(keysOf(sortForDatabase(named(keys), LEVELS_TO_READ))).toEqual(keys.toSorted())

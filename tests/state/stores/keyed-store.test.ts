@@ -149,7 +149,7 @@ for (const kind of ['keyed', 'sparse', 'packed', 'packed, uncached'] as const) {
   )
 }
 
-test('a sparse store reads nothing for absent keys, and almost nothing for removed keys once it has forgotten them', async () => {
+test('a sparse store reads nothing for absent keys, and reads fewer than 1 % of removed keys once it has forgotten them', async () => {
   const { backend, session } = await testBackends[0]()
   const column = backend.session(TOPOLOGY).column(STORE, 0)
   let read = 0
@@ -185,7 +185,7 @@ test('a sparse store reads nothing for absent keys, and almost nothing for remov
   expect([store.get('a'), read < removed.length / 100]).toEqual(['x', true])
 })
 
-test('a key that changes many times is encoded once per commit', async () => {
+test('a key that changes a hundred times is encoded once per commit', async () => {
   const backend = (await testBackends[0]()).backend
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend)
   const changelog = testChangelog()

@@ -22,7 +22,7 @@ function expectRows(rows: PackedRows, count: number): void {
   }
 }
 
-test('after a burst, a table frees memory once it has hardly been used for some time', () => {
+test('a table that was filled once shrinks to at most 1 MiB after a thousand small uses, and can be filled again', () => {
   const rows = new PackedRows()
   fill(rows, ROWS)
   const burst = rows.capacity
@@ -38,7 +38,7 @@ test('after a burst, a table frees memory once it has hardly been used for some 
   expectRows(rows, ROWS)
 })
 
-test('a table that is used regularly keeps its memory, even if some uses are small', () => {
+test('a table that is filled at every fiftieth use keeps its memory', () => {
   const rows = new PackedRows()
   fill(rows, ROWS)
   const before = rows.capacity
@@ -49,7 +49,7 @@ test('a table that is used regularly keeps its memory, even if some uses are sma
   expect(rows.capacity).toBe(before)
 })
 
-test('values that are replaced again and again take only a limited amount of memory', () => {
+test('a value of 10,000 bytes that is replaced 10,000 times takes less than 1 MiB', () => {
   const rows = new PackedRows()
   fill(rows, 10)
   const value = Buffer.alloc(10_000, 'w')

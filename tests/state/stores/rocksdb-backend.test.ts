@@ -74,7 +74,7 @@ test('stores and partitions are isolated, even at the boundaries of their key sp
   await backend.close()
 })
 
-test('long keys and values are read back completely', async () => {
+test('values of up to 100,000 bytes, under keys of the same length, are read back completely', async () => {
   const backend = await openRocksdbBackend({ folder: newFolder() })
   const column = backend.session(TOPOLOGY).column('totals', 0)
   const lengths = [0, 1, 23, 24, 25, 4091, 4092, 4093, 4095, 4096, 4097, 100_000]

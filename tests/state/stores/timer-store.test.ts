@@ -92,7 +92,7 @@ for (const open of testBackends) {
   })
 }
 
-test('a timer that is moved many times writes its rows once per commit', async () => {
+test('a timer that is moved a hundred times writes its rows once per commit', async () => {
   const opened = await testBackends[0]()
   const store = openStore(timerStore(STORE, { key: utf8 }), opened.backend)
   const changelog = testChangelog()

@@ -26,7 +26,7 @@ async function open() {
   return { client, url, database, insert, left, purger: tablePurger(client, PURGE, ALONE) }
 }
 
-test('replaced rows vanish, and rows that erase nothing new are not reported again', async () => {
+test('replaced rows vanish, and a run without further replaced rows reports that it has erased nothing', async () => {
   const { insert, left, purger } = await open()
   await insert('topic', 0, 0, ['a', 'b'])
   await insert('topic', 2, 1, ['a'])
@@ -58,7 +58,7 @@ test('a table that is filled again from the beginning is purged again', async ()
   expect(await left()).toEqual(['b'])
 })
 
-test('thousands of rows are removed at once', async () => {
+test('3,000 rows are removed in one run', async () => {
   const { insert, left, purger } = await open()
   const ids = Array.from({ length: 3_000 }, (_, index) => `event ${index}`)
   await insert('topic', 0, 0, ids)
@@ -67,7 +67,7 @@ test('thousands of rows are removed at once', async () => {
   expect(await left()).toHaveLength(ids.length)
 })
 
-test('the first run needs little memory, although nearly all keys of the table have been erased', async () => {
+test('the first run needs at most 100 MB of memory, although 200,000 keys of the table have been erased', async () => {
   const { client, insert, url, database } = await open()
   await client.command({
     query: `INSERT INTO events (id, number, at, kafka_topic, kafka_partition, kafka_offset)

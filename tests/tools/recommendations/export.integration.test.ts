@@ -68,7 +68,7 @@ test('only interactions before the given time and with known items are exported,
   ])
 })
 
-test('a user with more interactions than a person could have is left out', async () => {
+test('a user with more interactions than the given maximum is left out', async () => {
   const ofProgram = [1, 2, 3].map((ago) => [7n, 1n, ago] as const)
   expect(await exported([...ofProgram, [8n, 1n, 4], [8n, 2n, 2]], 2)).toEqual([
     [8n, 1n, 4],

@@ -32,7 +32,7 @@ test('only tokens that several items share get a number', () => {
   ])
 })
 
-test('if there are too many tokens, the most frequent ones remain', () => {
+test('above the maximum number of tokens, the most frequent ones remain', () => {
   const tokens = itemTokens([1n, 2n, 3n, 4n], contentOf, 1)
   expect(namesByRow(tokens)).toEqual(Array(4).fill(['title:number']))
 })

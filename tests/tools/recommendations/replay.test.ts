@@ -183,7 +183,7 @@ test('a test case counts lists that were shown earlier, but not the list that th
   expect(seen).toEqual([{ 2: 0, 3: 2, 4: 1 }])
 })
 
-test('users who are rarely active do not keep the memory of others', async () => {
+test('a user with one event does not keep the memory of an active user from being freed', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const world = replayWorld()

@@ -26,6 +26,6 @@ test('punctuation, links, mentions and hashtags end a phrase', () => {
   ])
 })
 
-test('a long text yields a limited number of phrases', () => {
+test('a text yields at most 20 phrases', () => {
   expect(extractTerms(Array.from({ length: 100 }, (_, i) => `word${i}x`).join(' ')).phrases).toHaveLength(20)
 })

@@ -68,7 +68,7 @@ test('a JPEG of more than 50 megapixels is refused, however small its file is', 
   await expect(checkImage(bomb)).rejects.toMatchObject({ message: 'An image has more than 50 megapixels.' })
 })
 
-test('a small file that would decode to more than 50 megapixels is refused before it is decoded', async () => {
+test('a file of less than 2 MB that would decode to more than 50 megapixels is refused before it is decoded', async () => {
   const bomb = await sharp({ create: { width: 8_000, height: 7_000, channels: 3, background: 'white' } })
     .png({ compressionLevel: 3 })
     .toBuffer()

@@ -114,7 +114,7 @@ test('a form is received while its first file is checked, so that checks do not 
   expect(waiting.bytes).toBe(0)
 })
 
-test('while the files of all forms take too much memory, a form is received only as fast as its files are checked', async () => {
+test('while the files of all forms exceed the memory limit, a form is received only as fast as its files are checked', async () => {
   const checked = Promise.withResolvers<void>()
   const { state, read } = reading({ bytes: 128 * 1_048_576 }, checked.promise)
   await expect.poll(() => state).toEqual({ chunks: 2, checks: 1 })

@@ -117,7 +117,7 @@ test('shadow rules are counted and decide nothing; rules that do not compile are
   expect(would_be.approve).toBe(1)
 })
 
-test('a cell of the confusion matrix keeps a few examples from the whole period, which do not depend on the order of transactions', () => {
+test('a cell of the confusion matrix keeps five examples from the whole period, whatever the order of the transactions', () => {
   const transactions = Array.from({ length: 200 }, () => logged(5))
   const examplesOf = (order: typeof transactions) => {
     const replay = replayOf([])

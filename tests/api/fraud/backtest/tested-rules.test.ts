@@ -85,7 +85,7 @@ test('the number of active rules has the same limit in a back-test as in the liv
   expect((await ask({ rule: { ...DRAFT, rule_id: 'r1' } }, full)).ids).toHaveLength(MAX_ACTIVE_RULES)
 })
 
-test('each rule id may occur only once, a request may choose its rules in only one way, and the sample size is limited', async () => {
+test('each rule id may occur only once, a request may choose its rules in only one way, and a sample has at most a million transactions', async () => {
   expect((await refusal({ rules: [DRAFT, DRAFT] })).definition).toBe(errors.invalid_request)
   expect(BacktestBody.safeParse({ ...PERIOD, rule: DRAFT, ruleset_version: 3 }).success).toBe(false)
   expect(BacktestBody.safeParse({ ...PERIOD, sample: 1_000_001 }).success).toBe(false)

@@ -92,7 +92,7 @@ test('a killed process is replaced, and the call that it had not answered does n
   expect(await registry.getSingleMetricAsString('fraud_model_restarts_total')).toMatch(/fraud_model_restarts_total [1-9]/)
 })
 
-test('after a few late batches, a suspended process no longer delays requests, and it is replaced', async () => {
+test('after three late batches, a suspended process no longer delays requests, and it is replaced', async () => {
   const [pid] = childPids()
   await suspend(pid)
   for (let batch = 0; batch < 3; batch++) expect(await models.score(inputOf())).toBeUndefined()

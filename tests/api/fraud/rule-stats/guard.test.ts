@@ -263,7 +263,7 @@ test('a failed move is tried again at the next tick even if the answer to the re
   expect(moveToShadow.mock.calls).toEqual([[NEW], [NEW], [NEW]])
 })
 
-test('without Redis the guard waits and throws nothing', async () => {
+test('without Redis, a tick of the guard throws nothing and raises no alert', async () => {
   const { process, redis, messages } = world()
   const { guard, approve, block } = process()
   redis.isAway = true

@@ -120,7 +120,7 @@ test('if the first payment that earlier rules evaluated is recorded late, the cu
   ])
 })
 
-test('many rules are sent in records of at most 100 rules', () => {
+test('the counts of 250 rules are sent in records of at most 100 rules', () => {
   const counts = new HourCounts('node', NOON)
   scoring(
     counts,

@@ -67,7 +67,7 @@ describe('snoozes', () => {
   const isSnoozedFor = (settings: Awaited<ReturnType<typeof settingsApi>>['settings'], user: string, at: number) =>
     isSnoozed(settings.snoozes, 'seed-tor', factsOf({ 'payer.user_id': user }), at)
 
-  test('a snooze makes a rule skip one entity for some hours', async () => {
+  test('a snooze makes a rule skip one entity for the requested number of hours', async () => {
     const { send, settings, clock, advance } = await settingsApi()
     const { status, body } = await send('POST', 'rules/seed-tor/snoozes', { body: SNOOZE })
     expect([status, body]).toEqual([

@@ -193,7 +193,7 @@ describe('a command that is not decided', () => {
     expect(await refusal(commands.open(anonymous('made-1'), ['another']))).toMatchObject({ code: 'idempotency_conflict' })
   })
 
-  test('is refused with its id when Kafka refuses the command, and Redis has no answer', async () => {
+  test('is refused with its id when Kafka does not accept the command, and Redis has no answer', async () => {
     const { commands, faults, redis } = world()
     faults.kafkaDown = true
     const open = await commands.open(anonymous('mine'), ['create'])

@@ -141,7 +141,7 @@ test('the table says that it is stale while Kafka is silent', async () => {
   await expect.poll(() => table.isStale, SOON).toBe(false)
 })
 
-test('the table writes changes to disk soon, so that they survive if the process is killed', async () => {
+test('the table writes changes to disk without being closed, so that they survive if the process is killed', async () => {
   const { folder, broker, open } = world({ intervalMs: 20 })
   put(broker, 'a', 'one')
   const { table } = await open()

@@ -178,7 +178,7 @@ test('a stopped process leaves the records that it could not send, and the next 
   await expect.poll(() => filesIn(folder), SOON).toHaveLength(1)
 })
 
-test('records that are always spooled are sent after the records of a dead process with the same key, even if those are slow', async () => {
+test('records that are always spooled wait for the records of a dead process with the same key, even if sending these takes long', async () => {
   const folder = await spoolFolder()
   const dead = await spoolWorld({ folder, isConnected: false })
   const always = { ...PATIENT, isAlwaysSpooled: true, isDurable: false }

@@ -174,7 +174,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     expect(admitted(await statuses(ask, 100))).toBe(0)
   })
 
-  test('while Redis is unreachable, a caller that Redis has never counted gets its limit only once', async () => {
+  test('while Redis is unreachable, a caller that Redis has never counted is admitted only up to its limit', async () => {
     const { ask, redis } = limitedApp(hundred)
     redis.error = new Error('connection refused')
     expect(admitted(await statuses(ask, 150))).toBe(100)

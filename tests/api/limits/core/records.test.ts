@@ -112,7 +112,7 @@ test('seconds that occur again after the clock is set back do not replace the ea
   expect(new Set(written.traffic.map(({ second, node }) => `${second} ${node}`)).size).toBe(4)
 })
 
-test('once there are too many kinds, requests of further kinds are counted as left out, and long paths are truncated', async () => {
+test('above the maximum number of kinds, requests of further kinds are counted as left out, and paths are truncated to 200 characters', async () => {
   const { written, ask, close } = recorded()
   const long = `/${'a'.repeat(300)}`
   ask(long)
@@ -127,7 +127,7 @@ test('once there are too many kinds, requests of further kinds are counted as le
   expect(entries[1].requests).toBe(2)
 })
 
-test('the record of a second fits into a Kafka batch, even after thousands of requests with long paths', async () => {
+test('the record of a second fits into a Kafka batch, even after 5,000 requests with different clients and long paths', async () => {
   const { written, ask, close } = recorded()
   const asked = 5_000
   for (let request = 0; request < asked; request++) {

@@ -52,7 +52,7 @@ test('a deleted item is unknown, and may come back with an older time', () => {
   expect([items.isActive(items.rowOf(1n)), items.updatedAt(items.rowOf(1n))]).toEqual([true, START - 1])
 })
 
-test('once there are too many genres, an item of a further genre counts as an item without a genre', () => {
+test('after 65,535 genres, an item of a further genre counts as an item without a genre', () => {
   const items = itemTable()
   for (let number = 1; number <= 65_540; number++) items.putItem(BigInt(number), { ...item, category_path: `Genre ${number}` })
   expect(items.genreName(items.genreAt(items.rowOf(65_535n)))).toBe('Genre 65535')
@@ -60,7 +60,7 @@ test('once there are too many genres, an item of a further genre counts as an it
   expect(items.genreNumber('Genre 65540')).toBe(0)
 })
 
-test('items of a large catalogue keep their own values, on all pages of the columns', () => {
+test('each of 140,000 items keeps its own values, on all pages of the columns', () => {
   const items = itemTable()
   const none = { popularity: 0, recent: 0, shown: 0, chosen: 0, events: 0, purchases: 0, ratings: 0, rating_sum: 0 }
   for (let number = 0; number < ITEMS; number++) {

@@ -55,7 +55,7 @@ test('one pass over the items lists all traits that are announced together', () 
   expect(visited).toBe(10)
 })
 
-test('the lists of a large catalogue are rebuilt between requests, and are used once they are complete', async () => {
+test('the lists of a catalogue of 20,000 items are rebuilt in pieces between other work, and are used once they are complete', async () => {
   const items = itemTable()
   for (let row = 0; row < ITEMS; row++) put(items, row, row / ITEMS)
   let now = START

@@ -128,7 +128,7 @@ test('a search without an answer in time fails, and its late answer is ignored',
   expect(unanswered).toEqual(['late'])
 })
 
-test('while many searches wait for the thread, further searches fail at once', async () => {
+test('while the maximum number of searches wait for the thread, further searches fail at once', async () => {
   const index = await opened()
   const searches = Array.from({ length: MOST_UNANSWERED }, () => index.search(VECTOR, 1, 'product').catch(({ reason }) => reason))
   await sent()
@@ -293,7 +293,7 @@ test('a thread finds the same items as a search in the main thread', async () =>
   await expect(model.nearest(vector, 1)).rejects.toMatchObject({ reason: 'away' })
 })
 
-test('a thread refuses a damaged index and an index with too few vectors', async () => {
+test('a thread refuses a damaged index and an index that lacks items', async () => {
   const damage = { 'items.usearch': () => Buffer.alloc(100, 7) }
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, damage })
   await expect(openWithThread()).rejects.toMatchObject({ name: 'BundleError', message: 'the index cannot be read' })

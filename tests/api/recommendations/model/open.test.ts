@@ -167,7 +167,7 @@ function fileOf(descriptor: string): string {
   }
 }
 
-test('other work runs between the chunks of a long file of factors', async () => {
+test('other work runs between the chunks of a file of factors', async () => {
   const pieces = 8
   const path = join(folder, 'factors')
   const dimensions = 64

@@ -33,7 +33,7 @@ function over(vectors: readonly Float32Array[]) {
 }
 
 test.each(['product', 'cosine'] as const)(
-  'nearly all vectors with the largest %s are found, best first and with their true values',
+  'more than 98 % of the vectors with the largest %s are found, best first and with their true values',
   async (by) => {
     const vectors = vectorsOf(5)
     const whole = await over(vectors)

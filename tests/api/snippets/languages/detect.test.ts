@@ -86,7 +86,7 @@ describe('the table', () => {
     }
   })
 
-  it('leads to a quick result for a line of words with a colon after the first word', () => {
+  it('leads to plaintext for a line of words with a colon after the first word', () => {
     expect(
       detectLanguage(
         'NEWS: Hurricane Sandy WILL BE the worst case scenario for East coast DO NOT assume predictions will be wrong! #sally',
@@ -94,7 +94,7 @@ describe('the table', () => {
     ).toBe(PLAINTEXT)
   })
 
-  it('leads to a quick result for a long text of one repeated piece', () => {
+  it('lets the language of a text that repeats one piece be detected in time', () => {
     const hostile = [
       'a',
       ' ',

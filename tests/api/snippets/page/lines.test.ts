@@ -61,7 +61,7 @@ describe('the page', () => {
     expect(textOf(/<code id="code">(.*)<\/code>/s.exec(snippetPage(snippet, { html: 'one line', isCut: false }))![1])).toBe('one line')
   })
 
-  test('stays small and complete if every character is a line break, or the spans are nested deeply', () => {
+  test('stays complete and below 4 MB if every character is a line break, or the spans are nested deeply', () => {
     const codeOf = (html: string) => /<code id="code">(.*)<\/code>/s.exec(snippetPage(snippet, { html, isCut: false }))![1]
     const breaks = '\n'.repeat(524_288)
     const ofBreaks = codeOf(breaks)

@@ -284,7 +284,7 @@ test("once a seller's ranking factor has changed by 0.05, the new rating is sent
   expect(written()).toMatchObject([{ product_id: 6, seller_rating: null }])
 })
 
-test("the rating of a large seller is sent in batches, and each of the seller's products gets it once", () => {
+test("a new rating of a seller with 2,500 products is sent in batches of at most 1,000, and each of the seller's products gets it once", () => {
   const { driver, send, written, newest } = documentsDriver({ commit: 'manual' })
   const ids = Array.from({ length: 2_500 }, (_, index) => index + 1)
   for (const id of ids) {
@@ -306,7 +306,7 @@ test("the rating of a large seller is sent in batches, and each of the seller's 
   for (const id of ids) expect(newest.get(id)?.seller_rating).toBeCloseTo(4.86)
 })
 
-test('a seller with many products does not delay the ratings of other sellers', () => {
+test('a seller with 2,500 products does not delay the ratings of other sellers', () => {
   const { driver, send, written } = documentsDriver({ commit: 'manual' })
   for (let id = 1; id <= 2_500; id++) {
     send({ topic: 'created', product: product(id) })

@@ -182,7 +182,7 @@ test('a truncated dead letter is shown as truncated and never replayed', async (
   expect(driver.broker.records('numbers')).toHaveLength(before)
 })
 
-test('dead letters are read to the end of their topic even if it has lost records since its end was requested', async () => {
+test('dead letters are read to the end of their topic even if the topic has lost records since the end was requested', async () => {
   const { transport } = withDeadLetters()
   let asked = 0
   const shortened: Transport = {

@@ -88,7 +88,7 @@ test('another process continues after the last completed request', async () => {
   await eventually(reported).toEqual(['a one', 'b two'])
 })
 
-test('after a turn has failed, another turn begins and gets the request that was not completed again', async () => {
+test('after a turn has failed, another turn begins and again gets the request that was not completed', async () => {
   const { start, order, reported } = world()
   let attempts = 0
   order('one')
@@ -126,7 +126,7 @@ test('a job that returns before its turn ends counts as failing, so its next tur
   expect(value).toBe(1)
 })
 
-test('after a turn that worked, the pause after the next failure is short again, and the job no longer counts as failing', async () => {
+test('after a turn that worked, the job no longer counts as failing, and the pause after the next failure is as short as the first pause', async () => {
   const { start, order } = world()
   const { runtime, pauses } = pausesOf()
   let attempts = 0

@@ -50,7 +50,7 @@ function start(sinks: readonly Sink[]): readonly Sink[] {
 
 const lanesOf = (sinks: readonly Sink[]) => sinks.map((sink) => sink.lanes().length)
 
-test('processes with different services share a group, and partitions of a killed process move to a process with the same service and back after a restart', async () => {
+test('processes with different services share a group, and the partitions of a killed process move to a process with the same service, and back once the killed process has restarted', async () => {
   const { broker, kafka } = await world()
   const url = await testStack().redis()
   const redis = new Redis(url)

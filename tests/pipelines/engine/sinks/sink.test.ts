@@ -367,7 +367,7 @@ test('a permanent error of the target stops the sink with the reason', async () 
   expect(broker.groups.members(groupOf('copier'))).toEqual([])
 })
 
-test('a batch that is not full waits only briefly for more records', async () => {
+test('a batch that is not full waits for more records only until its maximum wait has passed', async () => {
   const { append, run, control } = world({ lingerMs: 100, maxRecords: 5 })
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
@@ -396,7 +396,7 @@ test('while a sink collects a batch, its loop does not poll without pause, even 
   expect(polls).toBeLessThan(200)
 })
 
-test('if writes to a partition are slow, the sink stops fetching only that partition', async () => {
+test('while a write to a partition waits, the sink stops fetching only that partition', async () => {
   const { append, appendBytes, run, control, memory } = world({ maxRecords: 1_000 })
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)

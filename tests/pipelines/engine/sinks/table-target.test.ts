@@ -166,7 +166,7 @@ test('a bug in a table stops the sink instead of creating dead letters', async (
   expect(() => target.prepare(batch(records([1, NOVEMBER])))).toThrow('a bug')
 })
 
-test('an insert has a limited number of rows, and the rows of one record stay together', async () => {
+test('an insert has at most the given number of rows, except that the rows of one record stay together', async () => {
   const { store, inserts } = memoryTable()
   const target = await tableTarget({ table: eventsTable, maxInsertRows: 4 }, store)
   await target.prepare(batch(records([1, NOVEMBER, 3], [2, NOVEMBER, 2], [3, NOVEMBER, 2], [4, NOVEMBER, 9])))()

@@ -198,7 +198,7 @@ test('a view of a compacted topic is rebuilt if it was not confirmed within the 
   expect(await short.target.open(partition, facts)).toBeUndefined()
 })
 
-test('a batch is refused if the view was last complete longer ago than tombstones are kept, except while it is being built', async () => {
+test('a batch is refused if the view was last complete longer ago than tombstones are kept, except while the view is being built', async () => {
   const { target, state, runtime } = world({ 'cleanup.policy': 'compact', 'delete.retention.ms': String(HOUR_MS) })
   const write = (completeAt?: number) => target.prepare({ partition, records: [], expected: 5, next: 6, caughtUp: false, completeAt })()
   await target.open(partition, facts)

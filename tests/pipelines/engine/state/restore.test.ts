@@ -183,7 +183,7 @@ test('state that is older than the retention of tombstones is restored from scra
 test('state that was written while the clock was far ahead is restored from scratch if other workers have written since', () =>
   isLoadedAnew(inDays(2), undefined))
 
-test('an interrupted restore does not make old state count as fresh, because it has not read the tombstones at the end', async () => {
+test('an interrupted restore does not make old state count as fresh, because the restore has not read the tombstones at the end', async () => {
   const at = bench()
   const { backend, rows } = counted()
   const first = await counting(at, backend)

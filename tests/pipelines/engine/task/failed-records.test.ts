@@ -525,7 +525,7 @@ test('for any order of good and failing records, commits and crashes, the output
   )
 })
 
-test('failures and skipped records of a source are logged immediately, and then at most every 10 s with the number of omitted lines', () => {
+test('the first failure and the first skipped record of a source are logged immediately, and later ones at most every 10 s, with the number of omitted lines', () => {
   const events: [string, Record<string, unknown>][] = []
   const record = (fields: object, event: string) => void events.push([event, fields as Record<string, unknown>])
   const runtime = manualRuntime({ log: { debug: record, info: record, warn: record, error: record } })

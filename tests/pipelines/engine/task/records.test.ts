@@ -328,7 +328,7 @@ test('even if a batch from two sources exceeds the cache, each value is decoded 
   expect(decoded).toBe(500)
 })
 
-test('the clock is read after each record that is as large as many ordinary records', () => {
+test('the clock is read after each record of 100,000 bytes, but not after each small record', () => {
   let seen = 0
   const text = textTopic('text')
   const counting = topology('counting', (t) => {

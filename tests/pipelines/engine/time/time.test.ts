@@ -477,7 +477,7 @@ test('a time that was pending when the clock was corrected is not sent', () => {
   expect(mark.ready([{ position: 7 }])).toBe(1_100)
 })
 
-test('after a small step back of the clock, no time is repeated', () => {
+test('if the clock is set back by at most 500 ms, no time occurs twice; after a greater step back, times of the corrected clock are sent', () => {
   const mark = timeMark(100, 0, 1, 500)
   mark.observe(0, 1_000, 5, 1_000)
   mark.sent()

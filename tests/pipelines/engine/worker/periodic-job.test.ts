@@ -25,7 +25,7 @@ test('a job runs once per interval, even after a run has failed', async () => {
   await job.done
 })
 
-test('a stop waits for a run that ends soon, and closes the job only after the run', async () => {
+test('a stop waits for the current run, and closes the job only after the run', async () => {
   const runtime = manualRuntime()
   const ending = Promise.withResolvers<void>()
   const events: string[] = []
@@ -42,7 +42,7 @@ test('a stop waits for a run that ends soon, and closes the job only after the r
   expect(events).toEqual(['run ends', 'closed'])
 })
 
-test('a stop waits only for a limited time for a run that does not end', async () => {
+test('a stop closes the job after a time limit if the current run does not end', async () => {
   const runtime = manualRuntime()
   const events: string[] = []
   const run = () => {

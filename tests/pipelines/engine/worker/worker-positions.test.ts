@@ -47,7 +47,7 @@ test.each([
   expect(all(echoes).map(({ value }) => value)).toEqual(expected)
 })
 
-test('with the reset policy "latest", records that arrive while no worker has the partition are processed, even if they are its first', async () => {
+test('with the reset policy "latest", records that arrive while no worker has the partition are processed, even if they are the first records of the partition', async () => {
   const { worker, send, all } = bench()
   const texts = textTopic('in', 1)
   const copying = topology('copying', (t) => {

@@ -220,7 +220,7 @@ test('a worker commits when the changed rows fill a database batch, even before 
   expect(words.status().commits).toBeGreaterThanOrEqual(4)
 })
 
-test('a worker prefetches few rows at a time if the rows are large', async () => {
+test('a worker prefetches fewer rows at a time if the rows are large, so that one read stays below 6 MiB', async () => {
   const { worker, broker } = bench()
   const keys = Array.from({ length: 2_000 }, (_, i) => `key-${i}`)
   const value = 'x'.repeat(20_000)

@@ -84,7 +84,7 @@ test.each([1_100, 5_000, 20_000, 100_000, 500_000])('estimates of %i visitors ha
   expect(Math.sqrt(squares / runs)).toBeLessThan(1.6 * STANDARD_ERROR)
 })
 
-test('even an empty and a saturated sketch give an estimate', () => {
+test('an empty sketch is estimated as 0, and a saturated sketch also gives an estimate', () => {
   expect(estimate(Buffer.alloc(REGISTERS))).toBe(0)
   const full = Buffer.alloc(REGISTERS, 52)
   expect(estimate(full)).toBeGreaterThan(2 ** 60)

@@ -14,7 +14,7 @@ const record = (value: unknown) => ({ offset: 1, timestamp: 5, key: 'ann', value
 const PARTITIONS: Record<string, number> = { ann: 0, bob: 1 }
 const partitionOf = (id: string) => PARTITIONS[id]
 
-test('a push is sent only if its match is open, and fails if that is unknown', async () => {
+test('a push is sent only if its match is open, and fails if the state of the match is unknown', async () => {
   const sent: unknown[] = []
   const outcomeFor = async (verdict: MatchVerdict | Error, now = 100_000) => {
     const target = pushTarget({

@@ -30,7 +30,7 @@ test('the stored logarithm gives the sum of decayed sales in any order, even if 
   expect(Number.isFinite(addSale(ancient, Number.MAX_SAFE_INTEGER, Date.UTC(9999, 0, 1)))).toBe(true)
 })
 
-test('the mean is near the prior if there are few ratings, and near the ratings if there are many ratings', () => {
+test('without ratings, the mean is the prior, and it approaches the mean of the ratings as their number grows', () => {
   expect(meanWithPrior(0, 0)).toBe(3.5)
   expect(meanWithPrior(50, 10)).toBe(4.25)
   expect(meanWithPrior(5_000_000, 1_000_000)).toBeCloseTo(5, 4)

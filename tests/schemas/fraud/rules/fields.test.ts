@@ -57,7 +57,7 @@ test.each([
   expect(factOf(field, value)).toBeUndefined()
 })
 
-test('a long string is truncated, but never within a surrogate pair', () => {
+test('a string above the maximum length is truncated, but not within a surrogate pair', () => {
   expect(factOf(STRING, 'a'.repeat(MAX_STRING_CHARACTERS + 1))).toBe('a'.repeat(MAX_STRING_CHARACTERS))
   expect(factOf(STRING, `${'a'.repeat(MAX_STRING_CHARACTERS - 1)}😀`)).toBe('a'.repeat(MAX_STRING_CHARACTERS - 1))
 })

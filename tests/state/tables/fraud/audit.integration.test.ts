@@ -7,7 +7,7 @@ import { testDatabase } from '../database.ts'
 const AT = Date.now()
 const LONG = JSON.stringify('x'.repeat(100))
 
-test('changes are read newest first, for one subject on request, and without texts that are too long', async () => {
+test('changes are read newest first, for one subject on request, and without texts above the requested maximum size', async () => {
   const { client } = await testDatabase()
   const store = tableStore(fraudAuditTable, client, { cluster: undefined })
   await store.prepare()

@@ -42,7 +42,7 @@ async function allPages(reader: TableReader, range: { readonly from: number; rea
   return pages
 }
 
-test('for a page of a popular link, only the day after the previous page is searched', async () => {
+test('if a page covers less than a day of clicks, only the day after the previous page is searched', async () => {
   // Ten clicks per day, in pairs with the same time.
   const times = Array.from({ length: 900 }, (_, click) => Math.floor(click / 2) * (DAY_MS / 5))
   const { reader, queries } = tableOf(times)
@@ -52,7 +52,7 @@ test('for a page of a popular link, only the day after the previous page is sear
   for (const { to, afterTime } of queries.slice(0, -3)) expect(to - afterTime).toBeLessThanOrEqual(DAY_MS)
 })
 
-test('the clicks of a link with few clicks are found with few queries', async () => {
+test('four clicks within 90 days are found with at most four queries', async () => {
   const times = [DAY_MS / 2, 3 * DAY_MS, 80 * DAY_MS, 90 * DAY_MS - 1]
   const { reader, queries } = tableOf(times)
   expect(await allPages(reader, { from: 0, to: 90 * DAY_MS }, 10_000)).toEqual([times])

@@ -98,7 +98,7 @@ test('a search for a word that most snippets contain ends at the newest 2,000 sn
   expect(ids).toEqual(matching(['func']).slice(0, total))
 })
 
-test('a search for a rare word reads only the granules with snippets that contain the word', async () => {
+test('a search for a rare word reads at most as many granules as there are snippets that contain the word', async () => {
   const query = "EXPLAIN indexes = 1 SELECT paste_id FROM snippet_texts WHERE searched LIKE '%zygomorphic%'"
   const text = (await rowsOf<{ explain: string }>(created.client, query)).map(({ explain }) => explain).join('\n')
   const [, read, inAll] = /Name: searched_trigrams[\s\S]*?Granules: (\d+)\/(\d+)/.exec(text)!

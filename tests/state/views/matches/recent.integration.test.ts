@@ -518,7 +518,7 @@ test("a view of an earlier version is cleared and rebuilt, and the API's notes a
   expect(await redis.hgetall(keys.recent)).toEqual({ [severedField(BOB, 'blocks')]: '1000 1' })
 })
 
-test('Redis needs at most 64 bytes per received like of a user with few likes', async () => {
+test('Redis needs at most 64 bytes per received like of a user with 21 likes', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const likes = 20

@@ -63,7 +63,7 @@ test.each([
   expect(basis(change)).not.toBe(basis())
 })
 
-test('a stack becomes invalid when the viewer moves to another cell, but not after a small step or a new name', () => {
+test('a stack becomes invalid when the viewer moves to another cell, but not after a move within the cell or a new name', () => {
   expect(basis({}, { ...PLACE, lat: 37.78 })).not.toBe(basis())
   expect(basis({}, { ...PLACE, lat: 37.7699 })).toBe(basis())
   expect(basis({ display_name: 'Anna', bio: 'new' })).toBe(basis())

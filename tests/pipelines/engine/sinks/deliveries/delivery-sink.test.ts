@@ -189,7 +189,7 @@ test('retries use at most a quarter of the delivery slots', async () => {
   expect(sink.deliveries?.delivered).toBe(1)
 })
 
-test('a record that fails for too long becomes a dead letter that names its original topic, and a replay delivers it', async () => {
+test('a record that fails until the time for its retries is over becomes a dead letter that names its original topic, and a replay delivers it', async () => {
   const { append, run, until, calls, control, broker } = world({ giveUpAfterMs: 10 * MINUTE_MS, tickMs: 100 })
   control.answer = () => FAILED
   append('other')

@@ -117,7 +117,7 @@ test('an endless response is read only up to a limit, and counts as a delivery',
   await expect.poll(() => isClosed).toBe(true)
 })
 
-test('a response with large headers counts as a failure', async () => {
+test('a response with headers of 20,000 bytes counts as a failure', async () => {
   const { sender } = await receiver((_request, response) => void response.writeHead(200, { 'x-large': 'x'.repeat(20_000) }).end())
   expect(await sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'HPE_HEADER_OVERFLOW' })
 })

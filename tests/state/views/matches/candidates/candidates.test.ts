@@ -62,7 +62,7 @@ test.each<[string, Partial<Candidate>, Partial<Viewer>, string[]]>([
   expect(passes(viewer(by), candidate(of), NOW)).toBe(failed.length === 0)
 })
 
-test('the verdict about a candidate who is just too far away shows a distance above the maximum', () => {
+test('the verdict about a candidate 300 m beyond the maximum distance shows a distance above the maximum', () => {
   const { lat, lon } = viewer().place
   const found = verdicts(viewer(), candidate({ place: { lat: lat + 50.3 / 111.195, lon } }), NOW)
   const verdict = found.find(({ filter }) => filter === 'distance')
