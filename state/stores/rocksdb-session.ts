@@ -135,7 +135,9 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
       open = newBatch()
       let hasEnded = false
 
-      /** Ends the batch. A batch that is already reused must not change any more, so only the first call has an effect. */
+      /**
+       * Ends the batch. A batch that is already reused must not change any more, so only the first call has an effect.
+       */
       function end(how: () => void): void {
         if (hasEnded) return
         how()

@@ -102,8 +102,8 @@ export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTa
   }
 
   /**
-   * Called when the topic has lost records that the index contains, so that new records have the same offsets. The index
-   * would ignore the new records, because their versions are too low.
+   * Called when the topic has lost records that the index contains, so that new records have the same offsets. The
+   * index would ignore the new records, because their versions are too low.
    */
   async function giveUp(batch: SinkBatch, target: OpenPartition): Promise<WriteResult> {
     const result = await storePosition({ ...batch, next: BEYOND_EVERY_END }, target)
