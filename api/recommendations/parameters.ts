@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi'
 
 const MAX_INT64 = 2n ** 63n - 1n
 const ID_MESSAGE = 'must be a whole number from 1 to 2^63-1'
+const INEXACT_MESSAGE = 'must be a string if it is above 2^53-1, because JSON numbers are not exact'
 
 const idText = z
   .string(ID_MESSAGE)
@@ -20,6 +21,10 @@ export function idParameter(description: string, example = '318') {
  */
 export function idField(description: string, example: string | number = '318') {
   return z
-    .union([idText, z.int(ID_MESSAGE).min(1, ID_MESSAGE).transform(BigInt)])
+    .union([idText, z.int().min(1).transform(BigInt)], { error: ({ input }) => (isInexact(input) ? INEXACT_MESSAGE : ID_MESSAGE) })
     .openapi({ type: 'string', description: `${description} A number is accepted as well.`, example })
+}
+
+function isInexact(input: unknown): boolean {
+  return typeof input === 'number' && input > Number.MAX_SAFE_INTEGER
 }

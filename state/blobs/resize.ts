@@ -3,12 +3,14 @@ import { sharp } from './sharp.ts'
 
 const QUALITY = 80
 const TIMEOUT_SECONDS = 20
+/** Maximum height of a WebP image, in pixels. */
+const MOST_HEIGHT = 16_383
 
 /** A smaller version of an image that a service needs. */
 export interface SmallerForm {
   /** Name of the form in the store. */
   readonly name: string
-  /** Maximum width in pixels. */
+  /** Maximum width in pixels. The image is narrower if it would otherwise be higher than `MOST_HEIGHT`. */
   readonly width: number
 }
 
@@ -28,7 +30,7 @@ export async function makeSmaller(
   for await (const piece of blob.content()) pieces.push(piece)
   const made = await sharp(Buffer.concat(pieces))
     .timeout({ seconds: TIMEOUT_SECONDS })
-    .resize({ width, withoutEnlargement: true })
+    .resize({ width, height: MOST_HEIGHT, fit: 'inside', withoutEnlargement: true })
     .webp({ quality: QUALITY })
     .toBuffer()
   await smaller.put(hash, name, made)

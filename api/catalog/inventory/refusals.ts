@@ -4,8 +4,12 @@ import { ApiError, invalidRequest } from '../../kit/errors.ts'
 import { catalogErrors } from '../errors.ts'
 
 export function outOfStock({ variant_id, warehouse_id, available }: OutOfStock): ApiError {
-  const units = available === 1 ? '1 unit' : `${available} units`
-  const message = `Only ${units} of variant ${variant_id} ${available === 1 ? 'is' : 'are'} available.`
+  const units = available === 1 ? 'unit' : 'units'
+  // Without a warehouse, `available` is the stock of the warehouse that has the most, and not the stock of all of them.
+  const message =
+    warehouse_id === null
+      ? `No warehouse has more than ${available} available ${units} of variant ${variant_id}.`
+      : `Only ${available} ${units} of variant ${variant_id} ${available === 1 ? 'is' : 'are'} available in the warehouse ${warehouse_id}.`
   return new ApiError(catalogErrors.out_of_stock, { message, fields: { variant_id, warehouse_id, available } })
 }
 

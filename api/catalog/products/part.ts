@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
-import { parseProductId, parseVariantId, placeOfVariant, productIdOf } from '../../../schemas/catalog/ids.ts'
+import { parseProductId, parseVariantId, placeOfVariant } from '../../../schemas/catalog/ids.ts'
 import { productFlow } from '../../../schemas/catalog/products/flow.ts'
-import { imageIdOf } from '../../../schemas/catalog/products/image-id.ts'
 import type { StoredProduct } from '../../../schemas/catalog/products/stored.ts'
 import { productDecisions, sellerProducts } from '../../../schemas/catalog/products/topics.ts'
 import type { CatalogProductCommand } from '../../../schemas/catalog/types.ts'
@@ -144,7 +143,7 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
         const given = await readProductBody(input.arriving!, NewProductBody, readingFor(input.caller!))
         const written = newProduct(input.caller!, given, 'body')
         const open = await commands.open(input, ['createProduct', given.body, hashesOf(given)])
-        return await shown(201, await writer.create(open, identified(written, productIdOf(open.id, 0))))
+        return await shown(201, await writer.create(open, written))
       }),
       bind(bulkProductsRoute, async (input) => {
         const open = await commands.open(input, ['createProducts', input.body])
@@ -227,12 +226,6 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
 
 function skusOf({ variants }: NewProduct | Replacement): string[] {
   return variants.map(({ sku }) => sku)
-}
-
-/** Adds the ids of the images. These ids depend on the product's id, which is derived from the id of the command. */
-function identified(written: Written, productId: number): Written {
-  const images = written.content.images?.map((image) => ({ ...image, image_id: imageIdOf(productId, image.content_hash) })) ?? null
-  return { ...written, content: { ...written.content, images } }
 }
 
 function hashesOf({ uploads }: Pick<ProductBody<unknown>, 'uploads'>): string[] {

@@ -1,5 +1,6 @@
 import { productIdOf } from '../../../schemas/catalog/ids.ts'
 import { type ProductAnswer, productFlow } from '../../../schemas/catalog/products/flow.ts'
+import { imageIdOf } from '../../../schemas/catalog/products/image-id.ts'
 import { MOST_ACTIVE_VARIANTS, MOST_PRODUCT_BYTES } from '../../../schemas/catalog/products/limits.ts'
 import { encodedBytes } from '../../../schemas/catalog/products/size.ts'
 import type { StoredProduct } from '../../../schemas/catalog/products/stored.ts'
@@ -41,7 +42,8 @@ export interface Written extends Asking {
 
 export interface ProductWriter {
   /**
-   * Creates a product. Throws an ApiError if a sku is taken or the command is refused (see refusals.ts).
+   * Creates a product, and gives its images their ids. Throws an ApiError if a sku is taken or the command is refused
+   * (see refusals.ts).
    * @param item distinguishes this product from other products of the same command
    */
   create(open: OpenCommand, written: Written, item?: string): Promise<StoredProduct>
@@ -82,11 +84,12 @@ export function productWriter(claims: SkuClaims): ProductWriter {
     let answer: ProductAnswer = { outcome: 'taken' }
     for (let attempt = 0; attempt < MOST_IDS && answer.outcome === 'taken'; attempt++) {
       const claimed = { productId: productIdOf(claimId, attempt), claimId, skus }
+      const identified = { ...written, content: withImageIds(written.content, claimed.productId) }
       answer = { outcome: 'unclaimed', skus }
       for (let round = 0; round < MOST_CLAIMS && answer.outcome === 'unclaimed'; round++) {
         const step = `${item}${attempt}.${round}`
         const claimed_at = await claims.claim(open, claimed, step)
-        const command = commandOf('create', written, { claimed_at, claimed_skus: skus })
+        const command = commandOf('create', identified, { claimed_at, claimed_skus: skus })
         answer = await open.run(productFlow, String(claimed.productId), command, `${step}-create`)
       }
       if (answer.outcome !== 'done') await claims.release(open, claimed, `${item}${attempt}`)
@@ -126,6 +129,12 @@ function commandOf(
   claim: Pick<CatalogProductCommand, 'claimed_at' | 'claimed_skus'> & { readonly expected_version?: number | null },
 ): CatalogProductCommand {
   return { ...NOTHING_ASKED, action, actor, seller_id, content, status, may_force: mayForce, ...claim }
+}
+
+/** Sets the ids of the images, which depend on the product's id. */
+function withImageIds(content: CatalogProductContent, productId: number): CatalogProductContent {
+  const images = content.images?.map((image) => ({ ...image, image_id: imageIdOf(productId, image.content_hash) })) ?? null
+  return { ...content, images }
 }
 
 function skusOf({ variants }: CatalogProductContent): string[] {

@@ -30,8 +30,11 @@ export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPar
       }),
       bind(listEditorialRoute, () => jsonAnswer(200, { lists: [...tables.editorial].map(([name, list]) => shown(name, list, now())) })),
       bind(deleteEditorialRoute, async ({ params: { name } }) => {
-        if (!tables.editorial.has(name)) throw new ApiError(recommendationErrors.editorial_list_not_found)
+        const isKnown = tables.editorial.has(name)
+        // An unknown list is deleted, too, because another editor may have created it so recently that this process has
+        // not read it yet.
         await facts.publish(editorialLists, name, null)
+        if (!isKnown) throw new ApiError(recommendationErrors.editorial_list_not_found)
         return noContent()
       }),
       bind(putItemRoute, async ({ params: { item_id }, body }) => {

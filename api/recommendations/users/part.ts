@@ -20,10 +20,10 @@ export interface UsersDeps extends Pick<ServiceKit, 'facts' | 'now'> {
 const DIMENSIONS = 256
 
 export function usersPart({ facts, now, tables, lists }: UsersDeps): RecommendationsPart {
-  async function known(userId: bigint): Promise<RequestUser> {
+  /** @param what the data that the request reads, for the error */
+  async function known(userId: bigint, what: string): Promise<RequestUser> {
     const user = await lists.readFeatures(userId)
-    if (user === undefined)
-      throw new ApiError(errors.unavailable, { message: "The user's features cannot be read now. Try again shortly." })
+    if (user === undefined) throw new ApiError(errors.unavailable, { message: `${what} cannot be read now. Try again shortly.` })
     return user
   }
 
@@ -64,10 +64,12 @@ export function usersPart({ facts, now, tables, lists }: UsersDeps): Recommendat
         return jsonAnswer(200, { preferences }, PRIVATE)
       }),
       bind(getPreferencesRoute, async ({ caller }) => {
-        const { preferences } = await known(BigInt(caller!.subject))
+        const { preferences } = await known(BigInt(caller!.subject), 'Your preferences')
         return jsonAnswer(200, { preferences }, PRIVATE)
       }),
-      bind(featuresRoute, async ({ params: { user_id } }) => jsonAnswer(200, featuresOf(await known(user_id)), PRIVATE)),
+      bind(featuresRoute, async ({ params: { user_id } }) => {
+        return jsonAnswer(200, featuresOf(await known(user_id, "The user's features")), PRIVATE)
+      }),
       bind(putUserRoute, async ({ params: { user_id }, body }) => {
         const { country = null, language = null, age_bucket = null, signup_date = null, sub_tier = null } = body
         const storedAt = (await lists.readFeatures(user_id))?.propertiesAt ?? 0

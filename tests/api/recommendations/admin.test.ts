@@ -122,6 +122,16 @@ test.each([
   expect(api.published).toEqual([])
 })
 
+test('a deleted editorial list ends even if the process has not read it yet, although the answer is then a 404', async () => {
+  const remove = () => api.send('DELETE', '/api/v1/editorial-lists/picks', { user: 'service', scope: 'admin' })
+  const tombstone = { topic: 'editorial-lists', key: 'picks', value: null }
+  expect(await remove()).toMatchObject({ status: 404, body: { error: 'editorial_list_not_found' } })
+  expect(api.published).toEqual([tombstone])
+  await put('/api/v1/editorial-lists/picks', { kind: 'LIST', item_ids: ['1'] }, 'admin')
+  expect((await remove()).status).toBe(204)
+  expect(api.published.at(-1)).toEqual(tombstone)
+})
+
 test('an invalid list name and a caller without the scope are refused', async () => {
   const body = { kind: 'LIST', item_ids: ['1'] }
   expect((await put('/api/v1/editorial-lists/Picks', body, 'admin')).status).toBe(400)

@@ -33,6 +33,17 @@ test.each([
   expect(api.published).toHaveLength(before)
 })
 
+test('the error of an invalid id in a body says what an id must be, and that large ids must be strings', async () => {
+  const messageOf = async (item_id: unknown) => {
+    const { body } = await api.send('POST', '/api/v1/me/not-interested', { user: '42', body: { item_id } })
+    return body.details[0].message
+  }
+  for (const id of [0, -1, 1.5, '0', 'x', '9223372036854775808', true])
+    expect(await messageOf(id)).toBe('must be a whole number from 1 to 2^63-1')
+  for (const id of [2 ** 53, 2 ** 62])
+    expect(await messageOf(id)).toBe('must be a string if it is above 2^53-1, because JSON numbers are not exact')
+})
+
 test('an invalid event of a batch is named, and no event of the batch is published', async () => {
   const before = api.published.length
   const events = [VIEW, { ...VIEW, timestamp: NOW_SECONDS + 900 }]

@@ -233,7 +233,10 @@ test('unreadable values in Redis degrade a list: a page of watched items, and th
 test('while the view is being rebuilt, a user does not count as a new user who has watched nothing', async () => {
   api.state.isRedisEmptied = true
   expect((await list()).degraded).toEqual(['features'])
-  expect((await api.send('GET', '/internal/features/user/42', { user: 'x', scope: 'internal' })).status).toBe(503)
+  const features = await api.send('GET', '/internal/features/user/42', { user: 'x', scope: 'internal' })
+  expect([features.status, features.body.message]).toEqual([503, "The user's features cannot be read now. Try again shortly."])
+  const preferences = await api.send('GET', '/api/v1/me/preferences', { user: '42' })
+  expect([preferences.status, preferences.body.message]).toEqual([503, 'Your preferences cannot be read now. Try again shortly.'])
   api.state.isRedisEmptied = false
   expect((await list()).degraded).toEqual([])
 })

@@ -10,12 +10,16 @@ import { type FaultHands, troubleLog } from '../troubles.ts'
 import type { RecommendationFault } from './plan.ts'
 import type { RecommendationsSystem } from './system.ts'
 
-/** Returns the parts that a fault affects. */
-function partsOf({ kind, api }: RecommendationFault): string[] {
+/**
+ * Returns the parts that a fault affects.
+ * @param workers the number of worker processes
+ */
+function partsOf({ kind, api }: RecommendationFault, workers: number): string[] {
   if (kind === 'outage') return ['kafka', `api ${api}`]
   if (kind === 'outage-emptied') return ['kafka', 'redis']
   const [part] = kind.split('-')
-  return [part === 'api' ? `api ${api}` : part === 'worker' ? `worker ${api}` : part]
+  if (part === 'worker') return [`worker ${api % workers}`]
+  return [part === 'api' ? `api ${api}` : part]
 }
 
 export function faultHands(system: RecommendationsSystem, say: (text: string) => void): FaultHands<RecommendationFault> {
@@ -91,7 +95,7 @@ export function faultHands(system: RecommendationsSystem, say: (text: string) =>
   return {
     isReady: (api) => !down.has(api),
     async inflict(faults) {
-      await inflictInTurn(faults, { partsOf, suffer, say })
+      await inflictInTurn(faults, { partsOf: (fault) => partsOf(fault, workers.length), suffer, say })
       await Promise.all(recovering)
       return troubles
     },

@@ -98,6 +98,15 @@ test('smaller versions have four fixed widths, but are never wider than the orig
   ])
 })
 
+test('an image that would be higher than a WebP file can be is made narrower', async () => {
+  const service = images(store)
+  const { content_hash, height } = await service.keep(await picture({ width: 750, height: 20_000, format: 'png' }))
+  expect(height).toBe(20_000)
+  const { format, width, height: most } = await sharp(await service.smaller(content_hash, 1200)).metadata()
+  expect([format, width, most]).toEqual(['webp', 614, 16_383])
+  expect((await sharp(await service.smaller(content_hash, 600)).metadata()).width).toBe(600)
+})
+
 test('a smaller version is made once, even for concurrent requests, and no version of an unknown original is made', async () => {
   let opened = 0
   function open(hash: string) {

@@ -53,6 +53,18 @@ test('a cart reserves nothing if one of its lines is refused, and a repetition g
   expect(await stock()).toEqual([5, 0, 5, 0])
 })
 
+test('a refusal for lack of stock says which stock is too low: that of a warehouse, or that of every warehouse', async () => {
+  const { send, change } = await stocked()
+  await change('RECEIVE', 1, { warehouse_id: 'west' })
+  const inEast = `Only 5 units of variant ${VARIANT} are available in the warehouse east.`
+  expect((await change('RESERVE', 6)).body.message).toBe(inEast)
+  const inWest = { variant_id: VARIANT, quantity: 2, warehouse_id: 'west' }
+  const only = `Only 1 unit of variant ${VARIANT} is available in the warehouse west.`
+  expect((await send('POST', 'reservations', { items: [inWest] })).body.message).toBe(only)
+  const anywhere = `No warehouse has more than 5 available units of variant ${VARIANT}.`
+  expect((await send('POST', 'reservations', { items: [{ variant_id: VARIANT, quantity: 6 }] })).body.message).toBe(anywhere)
+})
+
 test('the parts of a cart cannot be ended one by one', async () => {
   const { send, change } = await stocked()
   const { reservation_id } = (await send('POST', 'reservations', { items: ITEMS })).body

@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createProductRoute, replaceProductRoute } from '../../../../api/catalog/products/routes.ts'
+import { productWriter } from '../../../../api/catalog/products/write.ts'
+import type { OpenCommand } from '../../../../api/kit/commands/commands.ts'
+import { productIdOf } from '../../../../schemas/catalog/ids.ts'
 import { CATALOG_LIMITS } from '../../../../schemas/catalog/limits.ts'
 import { imageIdOf } from '../../../../schemas/catalog/products/image-id.ts'
+import type { CatalogProductCommand } from '../../../../schemas/catalog/types.ts'
+import { content } from '../../../pipelines/catalog/requests.ts'
 import { CATEGORY, productsApi } from './world.ts'
 
 const NEW_PRODUCT = { title: 'Shoe', category_id: CATEGORY, variants: [{ sku: 'a', price_cents: 1_000 }] }
@@ -46,6 +51,25 @@ test('a replacement can keep all images, drop some, and add others', async () =>
   expect((await send('PUT', path, { body: { ...NEW_PRODUCT, images: [] } })).body.images).toEqual([])
   const unknown = await send('PUT', path, { body: { ...NEW_PRODUCT, images: [{ image_id: one.image_id }] } })
   expect(unknown).toMatchObject({ status: 400, body: { details: [{ path: 'body.images[0].image_id' }] } })
+})
+
+test('if the id of a new product is taken, its images get the ids that belong to its next id', async () => {
+  const sent: { readonly key: string; readonly body: CatalogProductCommand }[] = []
+  const open = {
+    id: 'k1',
+    async run(_flow: unknown, key: string, body: CatalogProductCommand) {
+      sent.push({ key, body })
+      return sent.length === 1 ? { outcome: 'taken' } : { outcome: 'done', product: {} }
+    },
+  }
+  const writer = productWriter({ claim: async () => 0, release: async () => undefined })
+  const content_hash = hashOf('one')
+  const image = { image_id: 1, sku: null, alt_text: null, content_hash, content_type: 'image/png', width: 4, height: 3 }
+  const written = { actor: '7', seller_id: 7n, content: { ...content([]), images: [image] }, status: null, mayForce: false }
+  await writer.create(open as unknown as OpenCommand, written)
+  const keys = [0, 1].map((attempt) => productIdOf(open.id, attempt))
+  expect(sent.map(({ key }) => Number(key))).toEqual(keys)
+  expect(sent.map(({ body }) => body.content?.images)).toEqual(keys.map((id) => [{ ...image, image_id: imageIdOf(id, content_hash) }]))
 })
 
 test('a repeated form gets the first response, and a different form with the same key is a conflict', async () => {
