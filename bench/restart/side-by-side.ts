@@ -157,7 +157,7 @@ async function untilSteady(stream: TimedStream): Promise<void> {
   while (performance.now() - since < STEADY_MS) {
     if (performance.now() > deadline) {
       throw new Error(
-        `the partitions were not flowing steadily within ${DEADLINE_MS} ms; the oldest record in flight has been waiting for ${Math.round(stream.oldest())} ms`,
+        `records did not flow steadily through all partitions within ${DEADLINE_MS} ms; the oldest record has been in flight for ${Math.round(stream.oldest())} ms`,
       )
     }
     await delay(LOOK_MS)

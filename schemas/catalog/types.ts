@@ -393,7 +393,7 @@ export interface InventoryCommand {
   lines: WantedLine[]
   /** the command is refused if the row has a different version; null: any */
   version: null | number
-  /** DEDUCT, RELEASE: the reservation; null: the reservations outside carts that end first. RESERVE_PART, RELEASE_PART: the id of the cart. Otherwise null */
+  /** DEDUCT, RELEASE: id of the reservation, or null for the reservations that end first, not counting parts of carts. RESERVE_PART, RELEASE_PART: the id of the cart. Otherwise null */
   reservation_id: null | string
   /** RESERVE: how long the reservation stays open, in ms. RESERVE_PART: how long the cart is to stay open, in ms; the part stays open a minute longer. Otherwise 0 */
   held_ms: number

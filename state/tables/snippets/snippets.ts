@@ -88,12 +88,14 @@ const SEARCH_SETTINGS = {
 }
 
 /**
- * The inner query reads the newest rows first, and stops when it has found enough. It has no FINAL, which would read
- * the rows in another order. The outer query therefore drops snippets that have been deleted since; it compares only
- * the few rows of the snippets that were found.
+ * The inner query reads the newest rows first, and stops when it has found enough. It does not use FINAL, because FINAL
+ * would read the rows in another order. Without FINAL, it also finds outdated rows of snippets that have been deleted
+ * in the meantime. The outer query uses FINAL to drop these snippets, and has to merge only the few rows of the
+ * snippets that were found.
  *
  * Snippets with limited reads are excluded. Their rows have neither title nor text, but their language could match. The
- * condition compares only `searched`, so that the texts are not read from the disk a second time.
+ * condition recognises them by `searched`, which the search reads anyway, so the columns `title` and `text` are not
+ * read from the disk.
  */
 function searchQuery(words: readonly (readonly string[])[]): string {
   const matches = words.map((patterns, index) => {

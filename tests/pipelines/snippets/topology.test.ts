@@ -202,24 +202,27 @@ describe('expiry', () => {
     expect(view(ID)).toMatchObject({ is_expired: true, is_deleted: true })
   })
 
-  test.each([4, 10])('eventually marks all expired snippets as expired, and at most 1,000 in each cleanup of %i partitions', (count) => {
-    const { driver } = snippetsDriver({ partitions: Object.fromEntries(TOPICS.map(({ name }) => [name, count])) })
-    // Every partition has more expired snippets than a cleanup may mark in it.
-    const many = 1_500
-    const deadline = driver.now + MINUTE_MS
-    for (let index = 0; index < many; index++) {
-      const body = createCommand({ lifetime_ms: 10 * MINUTE_MS, excerpt: '' })
-      driver.pipe(snippetCommands, `id${index}`, { command_id: `c${index}`, reply_to: 'x', request_hash: 'x', deadline, body })
-    }
-    driver.read(snippetTexts)
-    const marked: number[] = []
-    for (let run = 0; run < 12; run++) {
-      driver.advanceWallClock(5 * MINUTE_MS)
-      marked.push(driver.read(snippetTexts).filter(({ value }) => value?.is_deleted).length)
-    }
-    expect(Math.max(...marked)).toBe(1_000)
-    expect(marked.reduce((sum, one) => sum + one, 0)).toBe(many)
-  })
+  test.each([4, 10])(
+    'cleanups eventually mark all expired snippets as deleted, at most 1,000 per cleanup over all %i partitions',
+    (count) => {
+      const { driver } = snippetsDriver({ partitions: Object.fromEntries(TOPICS.map(({ name }) => [name, count])) })
+      // Every partition has more expired snippets than a cleanup may mark in it.
+      const many = 1_500
+      const deadline = driver.now + MINUTE_MS
+      for (let index = 0; index < many; index++) {
+        const body = createCommand({ lifetime_ms: 10 * MINUTE_MS, excerpt: '' })
+        driver.pipe(snippetCommands, `id${index}`, { command_id: `c${index}`, reply_to: 'x', request_hash: 'x', deadline, body })
+      }
+      driver.read(snippetTexts)
+      const marked: number[] = []
+      for (let run = 0; run < 12; run++) {
+        driver.advanceWallClock(5 * MINUTE_MS)
+        marked.push(driver.read(snippetTexts).filter(({ value }) => value?.is_deleted).length)
+      }
+      expect(Math.max(...marked)).toBe(1_000)
+      expect(marked.reduce((sum, one) => sum + one, 0)).toBe(many)
+    },
+  )
 })
 
 describe('when a snippet changes', () => {

@@ -51,7 +51,7 @@ const slow: WritePace = { bulksInFlight: 1, documentsPerBulk: 250, inTurn: (send
 
 test.each<[string, WritePace | undefined, number]>([
   ['at full pace', undefined, 2],
-  ['at a pace of one bulk', slow, 1],
+  ['at a pace of one bulk at a time', slow, 1],
 ])('%s, a write sends a limited number of bulk requests at a time, and ends only when none is in flight', async (_, pace, expected) => {
   let [inFlight, most, ended] = [0, 0, 0]
   const client = {

@@ -87,7 +87,7 @@ function facetsAnswer({ total: _total, price_stats, categories, ...facets }: Fac
   }
 }
 
-/** Returns the record of a search for the table of searches. The record does not identify the caller. */
+/** Returns the row that describes a search in the table `product_searches`. The row does not identify the caller. */
 export function searchRecord(request: SearchRequest, body: SearchAnswerBody, tookMs: number, at: number): ProductSearch {
   const { brands, priceMin = null, priceMax = null, ratingMin = null, attributes } = request.filters
   return {

@@ -161,7 +161,7 @@ test('where a value is missing, every form of a value is expected, and NOT only 
   for (const text of ['TRUE', 'FALSE', 'NOT ip.is_tor', '(ip.is_tor)', '-1 < 2', 'ip.is_tor = TRUE']) expect(faultsOf(text)).toEqual([])
 })
 
-test('a character that means nothing comes with advice in the message, and what would be valid apart from it', () => {
+test('for an invalid character, `expected` says what would be valid, without the advice in the message', () => {
   for (const text of ['&', '!ip.is_tor', 'txn.amount > 1;'])
     expect(faultsOf(text)[0].expected).toEqual(['a field, a number, a string or an operator'])
 })

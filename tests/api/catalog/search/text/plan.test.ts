@@ -42,7 +42,7 @@ describe('synonyms', () => {
   ])
   const alternatives = (q: string) => planOf(q, synonyms)!.parts.map(({ synonyms: found }) => found)
 
-  it('synonyms work in both directions, or only from the first term', () => {
+  it('synonyms work in both directions; one-way synonyms work only from the first term', () => {
     expect(alternatives('red couch')).toEqual([[], [['sofa']]])
     expect(alternatives('footwear')).toEqual([[['shoe'], ['boot']]])
     expect(alternatives('boot')).toEqual([[]])
