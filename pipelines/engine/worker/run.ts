@@ -104,7 +104,8 @@ export async function run(topology: Topology, options: RunOptions): Promise<Runn
       }
     },
   )
-  done.catch(started.reject).finally(() => signals?.remove())
+  done.catch(started.reject)
+  if (signals !== undefined) done.then(signals.remove, signals.remove)
   const { worker, healthPort, stop: stopWorker } = await started.promise
 
   async function stop(): Promise<void> {
