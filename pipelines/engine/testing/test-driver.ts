@@ -274,7 +274,9 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   function commitOnce(): void {
     const session = backend.session(topology.name)
     const leaderEpoch = () => 0
-    const prepared = encodeCommit(tasks, session, leaderEpoch, fault)
+    // Like in a worker, the other tasks take no part, so their `beforeCommit` hooks do not run.
+    const involved = tasks.filter((task) => task.hasWork || task.positionsMoved)
+    const prepared = encodeCommit(involved, session, leaderEpoch, fault)
     const offsets = producer.commitSync(prepared.offsets.values(), member)
     writeCommit(prepared, { offsets, leaderEpoch }, runtime.now(), fault)
   }

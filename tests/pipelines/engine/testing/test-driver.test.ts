@@ -58,3 +58,17 @@ test('partition counts with which a worker would not start are refused', () => {
   })
   expect(() => testDriver(joined, { partitions: { right: 3 } })).toThrow('left has 2 partitions and right has 3')
 })
+
+test('a commit runs only the hooks of tasks that have something to commit', () => {
+  const input = textTopic('input', 3)
+  const hooked = topology('hooked', (t) => {
+    const partitions = t.repartition('partitions', { ...textTopic('partitions', 1) })
+    t.source(input)
+      .process('ignore', {}, () => {})
+      .beforeCommit('report', { emits: [partitions] }, (ctx) => ctx.emit(partitions, 'committed', String(ctx.partition)))
+    t.source(partitions).process('show', { emits: [lines] }, (partition, ctx) => ctx.emit(lines, ctx.key, partition))
+  })
+  const driver = testDriver(hooked)
+  driver.pipe(input, 'ann', 'to be', { partition: 1 })
+  expect(driver.read(lines).map(({ value }) => value)).toEqual(['1'])
+})
