@@ -9,7 +9,7 @@ import { byteWriter, type Codec } from '../../../schemas/codec.ts'
 import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import type { EngineStore, StateBackend } from '../../../state/stores/store.ts'
-import { failedRecords } from '../task/failed-records.ts'
+import { type FailedRecords, failedRecords } from '../task/failed-records.ts'
 import { type TaskMetrics, taskMetrics } from '../task/metrics.ts'
 import { type StreamTask, streamTask } from '../task/task.ts'
 import { topicsOf, topologyCodecs } from '../topology/codecs.ts'
@@ -143,7 +143,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   const codecs = topologyCodecs(topology.name, codecFor)
   const partitionCounts = new Map<string, number>()
   const metrics = taskMetrics()
-  const failed = failedRecords({ topology: topology.name, metrics, runtime })
+  let failed = noFailures()
   const readUpTo = new Map<string, number>()
   const scratch = byteWriter()
   const openState = options.openState ?? memoryBackend
@@ -191,6 +191,10 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     const count = partitionCounts.get(topic)
     if (count === undefined) throw new Error(`topology ${topology.name} does not use topic ${topic}`)
     return count
+  }
+
+  function noFailures(): FailedRecords {
+    return failedRecords({ topology: tested.name, metrics, runtime })
   }
 
   function start(): void {
@@ -375,6 +379,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
       stop()
       if (wipeState) backend = openState()
       crashStep = undefined
+      // A new process does not know which records have failed, and a new version may be able to process them.
+      failed = noFailures()
       topology = version
       declaration = topology.declare()
       createTopics()

@@ -72,3 +72,21 @@ test('a commit runs only the hooks of tasks that have something to commit', () =
   driver.pipe(input, 'ann', 'to be', { partition: 1 })
   expect(driver.read(lines).map(({ value }) => value)).toEqual(['1'])
 })
+
+test('after a restart, a new version gets the records on which the old version failed', () => {
+  const input = textTopic('input', 1)
+  const version = (isMended: boolean) =>
+    topology('mended', (t) => {
+      t.source(input, { onError: { process: 'dead-letter' } }).process('repeat', { emits: [lines] }, (line, ctx) => {
+        if (!isMended) throw new Error('a bug')
+        ctx.emit(lines, ctx.key, line)
+      })
+    })
+  const driver = testDriver(version(false))
+  driver.crashAt('encoded')
+  expect(() => driver.pipe(input, 'ann', 'to be')).toThrow(DriverCrash)
+  driver.restart({ topology: version(true) })
+  driver.settle()
+  expect(driver.read(lines).map(({ value }) => value)).toEqual(['to be'])
+  expect(driver.readDeadLetters()).toEqual([])
+})
