@@ -224,7 +224,13 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
       rows.discard()
     },
     prefetch(key: K) {
-      rows.prefetch(rowKeys.part(rowKeys.textOf(key), 0))
+      let text: string
+      try {
+        text = rowKeys.textOf(key)
+      } catch {
+        return // The processor that uses the key gets the error.
+      }
+      rows.prefetch(rowKeys.part(text, 0))
     },
     add(key: K, time: number, value: V) {
       const text = rowKeys.textOf(key)

@@ -274,7 +274,13 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
       // Prefetched rows are in the young generation, and stay for at least another generation.
     },
     prefetch(key) {
-      const hash = encoded(key)
+      guard.check()
+      let hash: number
+      try {
+        hash = encoded(key)
+      } catch {
+        return // The processor that uses the key gets the error.
+      }
       announce(keyBytes.buffer, 0, keyBytes.length, hash)
     },
     prefetchBytes: announce,
