@@ -237,11 +237,16 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     }
   }
 
-  /** Restarts all tasks if they must repeat the records since the last commit. @throws the error otherwise */
+  /**
+   * Restarts all tasks from the last commit. They must repeat the records since then if one of these records has failed
+   * and can be skipped.
+   * @throws the error if it has another cause; a worker would have stopped, so nothing uncommitted may remain
+   */
   function repeat(error: unknown): void {
-    if (!failed.note(error)) throw error
+    const canContinue = failed.note(error)
     stop()
     start()
+    if (!canContinue) throw error
   }
 
   function runTasks(): boolean {
@@ -254,6 +259,14 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
       while (!task.commitDue && task.run(never) === 'more');
     }
     return moved
+  }
+
+  function runWallTicks(now: number): void {
+    try {
+      for (const task of tasks) task.runWallTicks(now)
+    } catch (error) {
+      repeat(error)
+    }
   }
 
   /** Drops all uncommitted results. */
@@ -352,7 +365,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
       const next = () => nextDue(runtime.now(), declaration, tasks)
       for (let due = next(); due <= end; due = next()) {
         runtime.advance(due - runtime.now())
-        for (const task of tasks) task.runWallTicks(due)
+        runWallTicks(due)
         run()
         afterInput()
       }
