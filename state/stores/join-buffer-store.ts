@@ -402,7 +402,7 @@ function rowKeysOf<K>(keys: Codec<K>) {
   return {
     /** Returns the encoded join key as text. */
     textOf(key: K): string {
-      if (key === lastKey && typeof key !== 'object') return lastText
+      if (key !== undefined && key === lastKey && typeof key !== 'object') return lastText
       out.length = 0
       keys.encode(key, out)
       lastText = out.buffer.toString('latin1', 0, out.length)

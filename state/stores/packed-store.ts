@@ -216,7 +216,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
    * @returns its hash
    */
   function encoded(key: K): number {
-    if (key === lastKey) return lastHash
+    if (key !== undefined && key === lastKey) return lastHash
     lastKey = undefined
     keyBytes.length = 0
     keys.encode(key, keyBytes)
