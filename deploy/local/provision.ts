@@ -29,19 +29,25 @@ const ALL_SERVICES: ProvisionedServices = { schemas: serviceSchemas, pipelines: 
  * counts for a small machine. The partition count of an existing topic is never changed, because keys would move
  * between partitions. Existing topics that promise to erase records get the declared configuration.
  * @param services the services whose topics are created; all by default
+ * @param signal when it fires, the work ends at its next request
  * @returns the number of public topics
- * @throws Error with the reason when the registry rejects a schema
+ * @throws Error with the reason when the registry rejects a schema, or when the signal fires
  */
 export async function provisionTopics(
   brokers: string,
   registryUrl: string,
   partitionsOf: Partitions = 'local',
   services: ProvisionedServices = ALL_SERVICES,
+  signal?: AbortSignal,
 ): Promise<number> {
+  signal?.throwIfAborted()
   const transport = kafkaTransport(
     { ...readKafkaSecurity(), brokers: brokers.split(','), clientId: 'millrace-start' },
     { runtime: systemRuntime() },
   )
+  // Otherwise, the requests would be repeated for two minutes after the brokers have stopped.
+  const close = () => void transport.close()
+  signal?.addEventListener('abort', close)
   try {
     await transport.connect()
     const existing = await transport.partitionCounts(topicSpecs(partitionsOf, new Map(), services).map(({ name }) => name))
@@ -49,11 +55,13 @@ export async function provisionTopics(
     await transport.ensureTopics(specs)
     await transport.configureTopics(specs.filter(({ name, erases }) => erases === true && existing.has(name)))
   } finally {
+    signal?.removeEventListener('abort', close)
     await transport.close()
   }
   const registry = registryClient({ url: registryUrl })
   const topics = publicTopics(services)
   for (const { name, value } of topics) {
+    signal?.throwIfAborted()
     if (value.schema !== undefined) await registry.register(`${name}-value`, JSON.stringify(value.schema))
   }
   return topics.length

@@ -20,6 +20,8 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
   const started: Component[][] = []
   const parts: RunPart[] = []
   let stopping = false
+  const provisioning = new AbortController()
+  let provisioned: Promise<number> | undefined
 
   async function up(components: readonly Component[]): Promise<void> {
     if (stopping) throw new Error('stopped')
@@ -58,6 +60,9 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
   /** Stops all components in reverse start order, even during a start. External servers are not stopped. */
   async function stop(): Promise<void> {
     stopping = true
+    // The servers are still running, so the creation of topics ends after its current request.
+    provisioning.abort()
+    await provisioned?.catch(() => undefined)
     await processes.release()
     for (const stage of started.toReversed()) await Promise.all(stage.map((component) => component.stop()))
     removeRunFile(home)
@@ -84,7 +89,10 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
     await serversUp(['registry'])
     await progress.step(
       'topics',
-      () => provisionTopics(servers.kafka.address, servers.registry.address, config.partitions),
+      () => {
+        provisioned = provisionTopics(servers.kafka.address, servers.registry.address, config.partitions, undefined, provisioning.signal)
+        return provisioned
+      },
       (count) => `${count} public topics and their schemas`,
     )
     await up([...workers, ...apis])

@@ -259,7 +259,12 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     },
     prefetch(key) {
       guard.check()
-      const id = cacheKey(key)
+      let id: unknown
+      try {
+        id = cacheKey(key)
+      } catch {
+        return // The processor that uses the key gets the error.
+      }
       let entry = last?.id === id ? last : cache.get(id)
       if (entry === undefined) {
         entry = add(key, id, false)

@@ -224,7 +224,13 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
       rows.discard()
     },
     prefetch(key: K) {
-      rows.prefetch(rowKeys.part(rowKeys.textOf(key), 0))
+      let text: string
+      try {
+        text = rowKeys.textOf(key)
+      } catch {
+        return // The processor that uses the key gets the error.
+      }
+      rows.prefetch(rowKeys.part(text, 0))
     },
     add(key: K, time: number, value: V) {
       const text = rowKeys.textOf(key)
@@ -396,7 +402,7 @@ function rowKeysOf<K>(keys: Codec<K>) {
   return {
     /** Returns the encoded join key as text. */
     textOf(key: K): string {
-      if (key === lastKey && typeof key !== 'object') return lastText
+      if (key !== undefined && key === lastKey && typeof key !== 'object') return lastText
       out.length = 0
       keys.encode(key, out)
       lastText = out.buffer.toString('latin1', 0, out.length)

@@ -166,7 +166,12 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
         ? entries.prefetch
         : (key) => {
             entries.checkAccess()
-            if (filter.mayHave(key)) entries.prefetch(key)
+            try {
+              if (!filter.mayHave(key)) return
+            } catch {
+              return // The processor that uses the key gets the error.
+            }
+            entries.prefetch(key)
           },
     loadPrefetched: entries.loadPrefetched,
     get(key) {

@@ -216,7 +216,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
    * @returns its hash
    */
   function encoded(key: K): number {
-    if (key === lastKey) return lastHash
+    if (key !== undefined && key === lastKey) return lastHash
     lastKey = undefined
     keyBytes.length = 0
     keys.encode(key, keyBytes)
@@ -275,7 +275,13 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
       // generation.
     },
     prefetch(key) {
-      const hash = encoded(key)
+      guard.check()
+      let hash: number
+      try {
+        hash = encoded(key)
+      } catch {
+        return // The processor that uses the key gets the error.
+      }
       announce(keyBytes.buffer, 0, keyBytes.length, hash)
     },
     prefetchBytes: announce,

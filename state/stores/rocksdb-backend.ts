@@ -129,7 +129,7 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
       mustScrub = false
       const mayGoOn = () => !isClosing && !follower.isOverrun
       const isComplete = (await copyRows(binding, old, copy, mayGoOn)) && (await catchUp(binding, follower, copy, mayGoOn))
-      if (!isComplete || !mayGoOn()) throw new StateUnavailable('rewriting the state', new Error('closing, or too many rows changed'))
+      if (!isComplete || !mayGoOn()) throw new Error('closing, or too many rows changed')
       // From here on, this block is synchronous, so no write can come between the last changes and the switch to the
       // copy.
       while (follower.changes > 0) follower.applyNext(copy)
@@ -253,7 +253,8 @@ function readOrCreateDirectory(binding: RocksdbBinding, live: LiveDatabase, fold
       binding.batch_put(own, ...formatEntry(), undefined)
       binding.batch_write(live.current, own, undefined)
     } else if (directory.format !== FORMAT_VERSION) {
-      throw new StateCorrupted(`the state in ${folder} has format ${directory.format}, but this version reads format ${FORMAT_VERSION}`)
+      const format = directory.format === undefined ? 'no format' : `format ${directory.format}`
+      throw new StateCorrupted(`the state in ${folder} has ${format}, but this version reads format ${FORMAT_VERSION}`)
     }
     for (const space of directory.deleted.splice(0)) deleteRows(binding, live, space)
     return directory

@@ -284,8 +284,13 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     },
     prefetch(key: K, item: I) {
       rows.prefetch({ kind: 'page', key, page: FIRST_PAGE })
-      if (!spread.has(idOf(key))) return
-      const hash = hashOf(item)
+      let hash: ItemHash
+      try {
+        if (!spread.has(idOf(key))) return
+        hash = hashOf(item)
+      } catch {
+        return // The processor that uses the key or the item gets the error.
+      }
       for (const layer of layers.slice(1)) rows.prefetch({ kind: 'page', key, page: pageIn(layer, hash) })
     },
     add(key: K, item: I, time: number) {

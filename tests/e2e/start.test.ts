@@ -161,6 +161,19 @@ test(
 )
 
 test(
+  'npm start that is interrupted while it creates topics ends soon',
+  async () => {
+    const stack = run('start.ts', withFewServices(await installation()))
+    await waitUntil(() => / registry +\d/.test(stack.output()), { what: 'registry', timeoutMs: READY_TIMEOUT_MS })
+    const began = performance.now()
+    expect(await stack.stop()).toBe(0)
+    expect(stack.output()).not.toContain('public topics')
+    expect(performance.now() - began).toBeLessThan(STOP_TIMEOUT_MS)
+  },
+  TEST_TIMEOUT_MS,
+)
+
+test(
   'after kill -9 the next start takes over the servers, and restarts a killed part',
   async () => {
     const where = withFewServices(await installation())

@@ -121,7 +121,7 @@ function asDeadLetter({ offset, key, value, headers }: ScannedRecord): DeadLette
   const described = new Map(headers.slice(addedAt).map((header) => [header.key, String(header.value)]))
   return {
     offset,
-    timestamp: Number(own.findLast((header) => header.key === SENT_AT_HEADER)?.value ?? described.get(names.timestamp)),
+    timestamp: integerIn(own, SENT_AT_HEADER) ?? Number(described.get(names.timestamp)),
     source: {
       topic: described.get(names.topic) ?? '',
       partition: Number(described.get(names.partition)),
@@ -133,10 +133,20 @@ function asDeadLetter({ offset, key, value, headers }: ScannedRecord): DeadLette
     key,
     value,
     headers: own.filter((header) => header.key !== REPLAY_HEADER && header.key !== SENT_AT_HEADER),
-    replays: Number(own.findLast((header) => header.key === REPLAY_HEADER)?.value ?? 0),
+    replays: integerIn(own, REPLAY_HEADER) ?? 0,
     replayed: false,
     cut: described.get(names.cut),
   }
+}
+
+/**
+ * Returns the integer in the last header with this name; undefined if there is none. A producer may have set a header
+ * of the same name to any bytes.
+ */
+function integerIn(headers: readonly RecordHeader[], name: string): number | undefined {
+  const value = headers.findLast((header) => header.key === name)?.value
+  const number = Number(value ?? Number.NaN)
+  return Number.isSafeInteger(number) ? number : undefined
 }
 
 function fits(letter: DeadLetterRecord, { offsets, code, source, processor }: DeadLetterFilter): boolean {

@@ -9,7 +9,7 @@ import { byteWriter, type Codec } from '../../../schemas/codec.ts'
 import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import type { EngineStore, StateBackend } from '../../../state/stores/store.ts'
-import { failedRecords } from '../task/failed-records.ts'
+import { type FailedRecords, failedRecords } from '../task/failed-records.ts'
 import { type TaskMetrics, taskMetrics } from '../task/metrics.ts'
 import { type StreamTask, streamTask } from '../task/task.ts'
 import { topicsOf, topologyCodecs } from '../topology/codecs.ts'
@@ -143,7 +143,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   const codecs = topologyCodecs(topology.name, codecFor)
   const partitionCounts = new Map<string, number>()
   const metrics = taskMetrics()
-  const failed = failedRecords({ topology: topology.name, metrics, runtime })
+  let failed = noFailures()
   const readUpTo = new Map<string, number>()
   const scratch = byteWriter()
   const openState = options.openState ?? memoryBackend
@@ -193,6 +193,10 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     return count
   }
 
+  function noFailures(): FailedRecords {
+    return failedRecords({ topology: tested.name, metrics, runtime })
+  }
+
   function start(): void {
     broker.groups.join(topology.name, MEMBER_ID, [])
     producer = memoryProducer(broker, { transactionalId: topology.name, onCommitStep: fault })
@@ -234,11 +238,16 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     }
   }
 
-  /** Restarts all tasks if they must repeat the records since the last commit. @throws the error otherwise */
+  /**
+   * Restarts all tasks from the last commit. They must repeat the records since then if one of these records has failed
+   * and can be skipped.
+   * @throws the error if it has another cause; a worker would have stopped, so nothing uncommitted may remain
+   */
   function repeat(error: unknown): void {
-    if (!failed.note(error)) throw error
+    const canContinue = failed.note(error)
     stop()
     start()
+    if (!canContinue) throw error
   }
 
   function runTasks(): boolean {
@@ -251,6 +260,14 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
       while (!task.commitDue && task.run(never) === 'more');
     }
     return moved
+  }
+
+  function runWallTicks(now: number): void {
+    try {
+      for (const task of tasks) task.runWallTicks(now)
+    } catch (error) {
+      repeat(error)
+    }
   }
 
   /** Drops all uncommitted results. */
@@ -275,7 +292,9 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   function commitOnce(): void {
     const session = backend.session(topology.name)
     const leaderEpoch = () => 0
-    const prepared = encodeCommit(tasks, session, leaderEpoch, fault)
+    // Like in a worker, the other tasks take no part, so their `beforeCommit` hooks do not run.
+    const involved = tasks.filter((task) => task.hasWork || task.positionsMoved)
+    const prepared = encodeCommit(involved, session, leaderEpoch, fault)
     const offsets = producer.commitSync(prepared.offsets.values(), member)
     writeCommit(prepared, { offsets, leaderEpoch }, runtime.now(), fault)
   }
@@ -347,7 +366,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
       const next = () => nextDue(runtime.now(), declaration, tasks)
       for (let due = next(); due <= end; due = next()) {
         runtime.advance(due - runtime.now())
-        for (const task of tasks) task.runWallTicks(due)
+        runWallTicks(due)
         run()
         afterInput()
       }
@@ -374,6 +393,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
       stop()
       if (wipeState) backend = openState()
       crashStep = undefined
+      // A new process does not know which records have failed, and a new version may be able to process them.
+      failed = noFailures()
       topology = version
       declaration = topology.declare()
       createTopics()

@@ -302,14 +302,17 @@ test.each<[string, (folder: string) => void]>([
   await expect(readAll(folder)).rejects.toThrow(StateCorrupted)
 })
 
-test('state in another format is refused with an error that names the format', async () => {
+test.each([
+  ['format 99', 0x66],
+  ['no format', 0x73],
+])('state in another format is refused with an error that names the format: %s', async (named, kind) => {
   const folder = newFolder()
   await withRawDatabase(folder, (binding, database) => {
     const batch = binding.batch_init()
-    binding.batch_put(batch, Buffer.from([0, 0, 0, 0, 0x66]), Buffer.from([0, 0, 0, 99]), undefined)
+    binding.batch_put(batch, Buffer.from([0, 0, 0, 0, kind]), Buffer.from([0, 0, 0, 99]), undefined)
     binding.batch_write(database, batch, undefined)
   })
-  await expect(openRocksdbBackend({ folder })).rejects.toThrow(/format 99/)
+  await expect(openRocksdbBackend({ folder })).rejects.toThrow(`has ${named}, but this version reads format`)
 })
 
 test('a truncated write-ahead log loses only whole batches from its end', async () => {

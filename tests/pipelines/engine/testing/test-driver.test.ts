@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { DriverCrash, testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
-import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { type KeyedStore, keyedStore } from '../../../../state/stores/keyed-store.ts'
 import { lines, numberFormat, textTopic, wordCount, wordCounts } from '../words.ts'
 
 function lastCounts(records: { key: string | undefined; value: number | null }[]): Record<string, number> {
@@ -57,4 +57,66 @@ test('partition counts with which a worker would not start are refused', () => {
     t.source(textTopic('right', 2)).process('two', { stores: [store] }, (_, ctx) => store.put(ctx.key, 1))
   })
   expect(() => testDriver(joined, { partitions: { right: 3 } })).toThrow('left has 2 partitions and right has 3')
+})
+
+test('a commit runs only the hooks of tasks that have something to commit', () => {
+  const input = textTopic('input', 3)
+  const hooked = topology('hooked', (t) => {
+    const partitions = t.repartition('partitions', { ...textTopic('partitions', 1) })
+    t.source(input)
+      .process('ignore', {}, () => {})
+      .beforeCommit('report', { emits: [partitions] }, (ctx) => ctx.emit(partitions, 'committed', String(ctx.partition)))
+    t.source(partitions).process('show', { emits: [lines] }, (partition, ctx) => ctx.emit(lines, ctx.key, partition))
+  })
+  const driver = testDriver(hooked)
+  driver.pipe(input, 'ann', 'to be', { partition: 1 })
+  expect(driver.read(lines).map(({ value }) => value)).toEqual(['1'])
+})
+
+test('after a restart, a new version gets the records on which the old version failed', () => {
+  const input = textTopic('input', 1)
+  const version = (isMended: boolean) =>
+    topology('mended', (t) => {
+      t.source(input, { onError: { process: 'dead-letter' } }).process('repeat', { emits: [lines] }, (line, ctx) => {
+        if (!isMended) throw new Error('a bug')
+        ctx.emit(lines, ctx.key, line)
+      })
+    })
+  const driver = testDriver(version(false))
+  driver.crashAt('encoded')
+  expect(() => driver.pipe(input, 'ann', 'to be')).toThrow(DriverCrash)
+  driver.restart({ topology: version(true) })
+  driver.settle()
+  expect(driver.read(lines).map(({ value }) => value)).toEqual(['to be'])
+  expect(driver.readDeadLetters()).toEqual([])
+})
+
+test.each(['processor', 'tick'])('nothing remains of work that a failing %s has begun', (failing) => {
+  let fails = true
+  function fail(here: string): void {
+    if (fails && here === failing) throw new Error('a bug')
+  }
+  const counted = topology('counted', (t) => {
+    const counts = keyedStore('counts', { key: utf8, value: numberFormat })
+    const add = (key: string) => counts.put(key, (counts.get(key) ?? 0) + 1)
+    t.source(lines)
+      .process('count', { stores: [counts] }, (_line, ctx) => {
+        add(ctx.key)
+        fail('processor')
+      })
+      .tick('count-ticks', { everyMs: 1_000, clock: 'wall', stores: [counts] }, () => {
+        add('ticks')
+        fail('tick')
+      })
+  })
+  const driver = testDriver(counted, { partitions: { lines: 1 } })
+  expect(() => {
+    driver.pipe(lines, 'ann', 'to be')
+    driver.advanceWallClock(1_000)
+  }).toThrow('a bug')
+  fails = false
+  driver.settle()
+  driver.advanceWallClock(1_000)
+  const counts = driver.store<KeyedStore<string, number>>('counts')
+  expect([counts.get('ann'), counts.get('ticks')]).toEqual([1, 1])
 })
