@@ -46,6 +46,8 @@ export interface FollowOptions {
   readonly from?: ReadonlyMap<number, number>
   /** The id of the topic that the offsets in `from` belong to; undefined if it is unknown. */
   readonly fromTopicId?: string | undefined
+  /** When the topic had been read up to the offsets in `from`, in monotonic ms. Default: now. */
+  readonly fromAt?: number | undefined
   /**
    * Applies one record with a key. If the returned promise rejects, the records since the last completely applied batch
    * are read again.
@@ -75,6 +77,7 @@ export const MAX_GAP_MS = 12 * 3_600_000
 
 /** Error code for a topic that was deleted and created again. */
 const RECREATED = 'TOPIC_RECREATED'
+const TOO_LONG_SILENCE = 'Kafka did not respond for too long'
 /** Interval between checks of the partition count, so that a topic that gains partitions is read completely. */
 const COUNT_LOOK_MS = 30_000
 /**
@@ -94,6 +97,8 @@ export function followTopic(options: FollowOptions): TopicFollower {
   let positions = new Map<number, number>(options.from)
   let topicId = options.fromTopicId
   const heard = new Map<number, number>()
+  /** When the topic had been read up to the first positions, in monotonic ms. */
+  let begunAt = options.fromAt ?? monotonic()
   const stopping = new AbortController()
   let fetcher: Fetcher | undefined
   let missing: string | undefined = `topic ${topic} has not been read yet`
@@ -152,9 +157,11 @@ export function followTopic(options: FollowOptions): TopicFollower {
     }
     const isMisfit = positions.size > 0 && (positions.size > count || !partitions.every(fits))
     const isOther = topicId !== undefined && id !== topicId
-    const reason =
-      mustStartOver ?? (isMisfit ? 'the offsets reached do not exist in the topic' : isOther ? 'the topic was recreated' : undefined)
+    const misfit = isMisfit ? 'the offsets reached do not exist in the topic' : isOther ? 'the topic was recreated' : undefined
+    // Kafka may have been unreachable since the positions were saved, so they may have become too old only now.
+    const reason = mustStartOver ?? misfit ?? (positions.size > 0 && hasGap() ? TOO_LONG_SILENCE : undefined)
     if (reason !== undefined) startOver(reason)
+    if (positions.size === 0) begunAt = monotonic()
     if (ends.size === 0) for (const { partition } of partitions) ends.set(partition, offsetIn(latest, partition))
     const reader = transport.fetcher({ unreadableBatches: 'stand-in', idleWaitMs: () => pollMs })
     for (const partition of partitions) {
@@ -185,10 +192,13 @@ export function followTopic(options: FollowOptions): TopicFollower {
     missing = `topic ${topic} is being read again`
   }
 
+  function hasGap(): boolean {
+    return options.maxGapMs !== undefined && monotonic() - (heardAt() ?? begunAt) > options.maxGapMs
+  }
+
   function assertNoGap(): void {
-    const last = heardAt()
-    if (options.maxGapMs === undefined || last === undefined || monotonic() - last <= options.maxGapMs) return
-    mustStartOver = 'Kafka did not respond for too long'
+    if (!hasGap()) return
+    mustStartOver = TOO_LONG_SILENCE
     throw new Error(mustStartOver)
   }
 

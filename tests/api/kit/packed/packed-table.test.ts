@@ -184,6 +184,22 @@ describe('a snapshot', () => {
     expect(['a', 'b', 'c', 'd'].map((key) => table.get(key))).toEqual([undefined, 2, 3, 4])
   })
 
+  test('that becomes too old while Kafka is unreachable is not continued either', async () => {
+    const { folder } = await saved()
+    const broker = newBroker()
+    for (const [key, value] of [['b', '2'], ['b', '2'], ['c', '3'], ['c', '3'], ['d', '4'], ['d', '4']]) put(broker, key, value) // biome-ignore format: short
+    const world = await tableWorld({ folder, broker })
+    world.state.aheadMs += 7 * HOUR_MS
+    const { table } = await world.open(true)
+    world.state.aheadMs += 6 * HOUR_MS
+    await expect.poll(() => table.isFromSnapshot, SOON).toBe(true)
+    expect(table.get('a')).toBe(1)
+    world.state.isAway = false
+    await expect.poll(() => reports(table), SOON).toEqual({})
+    expect(['a', 'b', 'c', 'd'].map((key) => table.get(key))).toEqual([undefined, 2, 3, 4])
+    expect(world.events('table_starts_over')).toHaveLength(1)
+  })
+
   test('is not used as a starting point if its offsets do not exist in the topic', async () => {
     const { folder } = await saved()
     const broker = newBroker()
