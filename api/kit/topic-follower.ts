@@ -55,7 +55,7 @@ export interface FollowOptions {
   apply(chunk: RecordChunk, index: number): void | Promise<void>
   /**
    * Called before the topic is read from the beginning again. This happens if the topic was deleted and created again,
-   * if the offsets reached do not exist in the topic, or if Kafka did not respond for longer than `maxGapMs`. If this
+   * if the topic has lost records that were read, or if Kafka did not respond for longer than `maxGapMs`. If this
    * function is undefined, reading continues at the next offset that exists.
    */
   onStartOver?(reason: string): void
@@ -77,6 +77,7 @@ export const MAX_GAP_MS = 12 * 3_600_000
 
 /** Error code for a topic that was deleted and created again. */
 const RECREATED = 'TOPIC_RECREATED'
+const OFFSETS_MISSING = 'the offsets reached do not exist in the topic'
 const TOO_LONG_SILENCE = 'Kafka did not respond for too long'
 /** Interval between checks of the partition count, so that a topic that gains partitions is read completely. */
 const COUNT_LOOK_MS = 30_000
@@ -157,7 +158,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     }
     const isMisfit = positions.size > 0 && (positions.size > count || !partitions.every(fits))
     const isOther = topicId !== undefined && id !== topicId
-    const misfit = isMisfit ? 'the offsets reached do not exist in the topic' : isOther ? 'the topic was recreated' : undefined
+    const misfit = isMisfit ? OFFSETS_MISSING : isOther ? 'the topic was recreated' : undefined
     // Kafka may have been unreachable since the positions were saved, so they may have become too old only now.
     const reason = mustStartOver ?? misfit ?? (positions.size > 0 && hasGap() ? TOO_LONG_SILENCE : undefined)
     if (reason !== undefined) startOver(reason)
@@ -167,7 +168,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     for (const partition of partitions) {
       const from = Math.max(positions.get(partition.partition) ?? 0, offsetIn(earliest, partition.partition))
       positions.set(partition.partition, from)
-      reader.assign(partition, from, 'earliest')
+      reader.assign(partition, from, options.onStartOver === undefined ? 'earliest' : 'rebuild')
     }
     opened = count
     topicId = id
@@ -212,7 +213,12 @@ export function followTopic(options: FollowOptions): TopicFollower {
     await delay(RETRY_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
   }
 
-  async function applyAll({ partition, chunks, nextOffset }: PartitionData): Promise<void> {
+  async function applyAll({ partition, chunks, nextOffset, wasReset }: PartitionData): Promise<void> {
+    // The topic has lost records that may have been applied, so applying the remaining ones again is not enough.
+    if (wasReset === true && options.onStartOver !== undefined) {
+      mustStartOver = OFFSETS_MISSING
+      throw new Error(mustStartOver)
+    }
     let turnBegan = monotonic()
     let applied = 0
     for (const chunk of chunks) {

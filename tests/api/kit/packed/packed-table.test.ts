@@ -110,6 +110,21 @@ test('after a gap in which Kafka may have removed tombstones, the table reads th
   expect([table.get('a'), world.begun.at(-1)]).toEqual([1, [0, 0, 0]])
 })
 
+test('if the topic has lost records, the table reads it again and loses the same entries', async () => {
+  const world = await tableWorld({})
+  for (const [key, value] of [['a', '1'], ['a', '2'], ['b', '3'], ['d', '4']]) world.put(key, value) // biome-ignore format: short
+  const { table } = await world.open()
+  await expect.poll(() => reports(table), SOON).toEqual({})
+  // The transport does not report that the topic is a new one, so this looks like a log that has lost its end.
+  const spec = world.broker.topic('entries')
+  world.broker.deleteTopic('entries')
+  world.broker.createTopic(spec)
+  for (const [key, value] of [['a', '1'], ['b', '3']]) world.put(key, value) // biome-ignore format: short
+  await expect.poll(() => world.events('table_starts_over').length, SOON).toBe(1)
+  await expect.poll(() => reports(table), SOON).toEqual({})
+  expect(['a', 'b', 'd'].map((key) => table.get(key))).toEqual([1, 3, undefined])
+})
+
 describe('a snapshot', () => {
   /** Writes a snapshot of some entries. */
   async function saved() {
