@@ -18,8 +18,8 @@ export type AnyValueTopic = ValueTopic<any>
 export interface LoadedSchemas extends SchemaLookup {
   /**
    * Fetches a schema after an UnknownSchemaError. The caller can then decode the value again. `not-found` means that
-   * the registry does not have the schema, so the value is malformed. Rejects when the registry does not answer or
-   * denies access; the caller must then retry, because the value may be valid.
+   * the registry does not have the schema, or that the schema cannot be parsed, so the value is malformed. Rejects when
+   * the registry does not answer or denies access; the caller must then retry, because the value may be valid.
    */
   load(schemaId: number): Promise<'loaded' | 'not-found'>
 }
@@ -99,7 +99,7 @@ function loadedSchemas(registry: SchemaRegistry, runtime: Runtime): LoadedSchema
 
   async function ask(schemaId: number): Promise<'loaded' | 'not-found'> {
     try {
-      loaded.set(schemaId, parseJson(await registry.schemaById(schemaId)) as AvroSchema)
+      loaded.set(schemaId, parsed(schemaId, await registry.schemaById(schemaId)))
       notFoundAt.delete(schemaId)
       return 'loaded'
     } catch (error) {
@@ -111,4 +111,14 @@ function loadedSchemas(registry: SchemaRegistry, runtime: Runtime): LoadedSchema
   }
 
   return { get: (schemaId) => loaded.get(schemaId), load }
+}
+
+/** @throws SchemaNotFoundError if the text cannot be parsed: asking again would not help, because it never changes */
+function parsed(schemaId: number, text: string): AvroSchema {
+  try {
+    return parseJson(text) as AvroSchema
+  } catch (error) {
+    // JSON that is nested thousands of levels deep overflows the stack.
+    throw new SchemaNotFoundError(schemaId, `schema ${schemaId} cannot be parsed: ${(error as Error).message}`)
+  }
 }

@@ -10,6 +10,8 @@ export interface FeedPosition {
   readonly offsets: ReadonlyMap<number, number>
   /** The id of the topic that the offsets belong to; undefined before it is known. */
   readonly topicId: string | undefined
+  /** When the topic had been read up to the offsets, in monotonic ms. Default: now. */
+  readonly readAt?: number
 }
 
 /** Passes every record of a compacted topic to a service. The service keeps the values in its own form. */
@@ -80,6 +82,7 @@ export function topicFeedOpener(options: Pick<SnapshotTablesOptions, 'transport'
       pollMs: POLL_MS,
       from: from?.offsets,
       fromTopicId: from?.topicId,
+      fromAt: from?.readAt,
       apply: applier,
       held,
       remove: (key) => apply(key, undefined, true),

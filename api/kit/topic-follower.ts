@@ -46,6 +46,8 @@ export interface FollowOptions {
   readonly from?: ReadonlyMap<number, number>
   /** The id of the topic that the offsets in `from` belong to; undefined if it is unknown. */
   readonly fromTopicId?: string | undefined
+  /** When the topic had been read up to the offsets in `from`, in monotonic ms. Default: now. */
+  readonly fromAt?: number | undefined
   /**
    * Applies one record with a key. If the returned promise rejects, the records since the last completely applied batch
    * are read again.
@@ -53,7 +55,7 @@ export interface FollowOptions {
   apply(chunk: RecordChunk, index: number): void | Promise<void>
   /**
    * Called before the topic is read from the beginning again. This happens if the topic was deleted and created again,
-   * if the offsets reached do not exist in the topic, or if Kafka did not respond for longer than `maxGapMs`. If this
+   * if the topic has lost records that were read, or if Kafka did not respond for longer than `maxGapMs`. If this
    * function is undefined, reading continues at the next offset that exists.
    */
   onStartOver?(reason: string): void
@@ -75,6 +77,8 @@ export const MAX_GAP_MS = 12 * 3_600_000
 
 /** Error code for a topic that was deleted and created again. */
 const RECREATED = 'TOPIC_RECREATED'
+const OFFSETS_MISSING = 'the offsets reached do not exist in the topic'
+const TOO_LONG_SILENCE = 'Kafka did not respond for too long'
 /** Interval between checks of the partition count, so that a topic that gains partitions is read completely. */
 const COUNT_LOOK_MS = 30_000
 /**
@@ -94,6 +98,8 @@ export function followTopic(options: FollowOptions): TopicFollower {
   let positions = new Map<number, number>(options.from)
   let topicId = options.fromTopicId
   const heard = new Map<number, number>()
+  /** When the topic had been read up to the first positions, in monotonic ms. */
+  let begunAt = options.fromAt ?? monotonic()
   const stopping = new AbortController()
   let fetcher: Fetcher | undefined
   let missing: string | undefined = `topic ${topic} has not been read yet`
@@ -152,15 +158,17 @@ export function followTopic(options: FollowOptions): TopicFollower {
     }
     const isMisfit = positions.size > 0 && (positions.size > count || !partitions.every(fits))
     const isOther = topicId !== undefined && id !== topicId
-    const reason =
-      mustStartOver ?? (isMisfit ? 'the offsets reached do not exist in the topic' : isOther ? 'the topic was recreated' : undefined)
+    const misfit = isMisfit ? OFFSETS_MISSING : isOther ? 'the topic was recreated' : undefined
+    // Kafka may have been unreachable since the positions were saved, so they may have become too old only now.
+    const reason = mustStartOver ?? misfit ?? (positions.size > 0 && hasGap() ? TOO_LONG_SILENCE : undefined)
     if (reason !== undefined) startOver(reason)
+    if (positions.size === 0) begunAt = monotonic()
     if (ends.size === 0) for (const { partition } of partitions) ends.set(partition, offsetIn(latest, partition))
     const reader = transport.fetcher({ unreadableBatches: 'stand-in', idleWaitMs: () => pollMs })
     for (const partition of partitions) {
       const from = Math.max(positions.get(partition.partition) ?? 0, offsetIn(earliest, partition.partition))
       positions.set(partition.partition, from)
-      reader.assign(partition, from, 'earliest')
+      reader.assign(partition, from, options.onStartOver === undefined ? 'earliest' : 'rebuild')
     }
     opened = count
     topicId = id
@@ -185,10 +193,13 @@ export function followTopic(options: FollowOptions): TopicFollower {
     missing = `topic ${topic} is being read again`
   }
 
+  function hasGap(): boolean {
+    return options.maxGapMs !== undefined && monotonic() - (heardAt() ?? begunAt) > options.maxGapMs
+  }
+
   function assertNoGap(): void {
-    const last = heardAt()
-    if (options.maxGapMs === undefined || last === undefined || monotonic() - last <= options.maxGapMs) return
-    mustStartOver = 'Kafka did not respond for too long'
+    if (!hasGap()) return
+    mustStartOver = TOO_LONG_SILENCE
     throw new Error(mustStartOver)
   }
 
@@ -202,7 +213,12 @@ export function followTopic(options: FollowOptions): TopicFollower {
     await delay(RETRY_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
   }
 
-  async function applyAll({ partition, chunks, nextOffset }: PartitionData): Promise<void> {
+  async function applyAll({ partition, chunks, nextOffset, wasReset }: PartitionData): Promise<void> {
+    // The topic has lost records that may have been applied, so applying the remaining ones again is not enough.
+    if (wasReset === true && options.onStartOver !== undefined) {
+      mustStartOver = OFFSETS_MISSING
+      throw new Error(mustStartOver)
+    }
     let turnBegan = monotonic()
     let applied = 0
     for (const chunk of chunks) {

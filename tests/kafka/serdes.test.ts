@@ -75,6 +75,13 @@ test("another writer's schema may have a default beyond 2^53", async () => {
   expect(serdes.codecFor(points).decode(bytes, 0, bytes.length)).toEqual({ x: 3 })
 })
 
+test('a schema that is nested too deeply to be parsed counts as missing, so that its values do not stop their readers', async () => {
+  const deep = `{"type": "int", "note": ${'['.repeat(20_000)}${']'.repeat(20_000)}}`
+  const { schemas } = await openSerdes({ ...memoryRegistry(), schemaById: async () => deep }, [])
+  expect(await schemas.load(1)).toBe('not-found')
+  expect(schemas.get(1)).toBeUndefined()
+})
+
 test('an unknown schema id is requested again only after a pause', async () => {
   const registry = memoryRegistry()
   const runtime = manualRuntime()

@@ -98,7 +98,8 @@ export function feedSnapshotOpener(options: FeedSnapshotOptions): OpenFeedSnapsh
         const bodies = async function* () {
           for await (const { body } of blocks) yield body
         }
-        return { contents: await load(bodies()), topics, savedAt }
+        const readAt = monotonic() - (now() - savedAt)
+        return { contents: await load(bodies()), topics, savedAt, readAt }
       })
     }
 
@@ -129,7 +130,7 @@ export function feedSnapshotOpener(options: FeedSnapshotOptions): OpenFeedSnapsh
       loaded: found?.contents,
       positionIn(topic) {
         const saved = found?.topics[topic]
-        return saved && { offsets: new Map(saved.offsets), topicId: saved.topicId }
+        return saved && { offsets: new Map(saved.offsets), topicId: saved.topicId, readAt: found?.readAt }
       },
       keep(feeds, blocks) {
         looking = setInterval(() => {

@@ -150,6 +150,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
     maxPollBytes: MAX_POLL_BYTES,
     from: isContinued ? loaded.positions : undefined,
     fromTopicId: isContinued ? loaded.topicId : undefined,
+    fromAt: isContinued ? monotonic() - (now() - loaded.savedAt) : undefined,
     apply(chunk, index) {
       const waiting = apply(chunk, index)
       if (waiting !== undefined) return waiting.then(changed)

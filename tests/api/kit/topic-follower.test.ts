@@ -1,9 +1,10 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createLogger } from '../../../api/kit/logging.ts'
 import { followTopic } from '../../../api/kit/topic-follower.ts'
 import { memoryBroker } from '../../../kafka/memory/broker.ts'
 import { memoryTransport } from '../../../kafka/memory/transport.ts'
+import type { ReaderReset } from '../../../kafka/transport.ts'
 
 const RECORDS = 5_000
 /** The poll timeout of an idle topic in production. */
@@ -55,6 +56,52 @@ test('a large batch is applied in slices of less than 20 ms, so that the process
   expect(mostInTurn).toBeLessThan(200)
   await expect.poll(() => follower.missing).toBeUndefined()
   expect(applied).toBe(RECORDS)
+})
+
+test('a topic that has lost records that were read is read again from its beginning', async () => {
+  const broker = memoryBroker()
+  broker.createTopic({ name: 'items', partitions: 1 })
+  const record = { timestamp: 1, key: Buffer.from('key'), value: Buffer.from('x'), headers: [] }
+  broker.append('items', 0, record)
+  const inner = memoryTransport(broker)
+  let isLost = false
+  const applied: number[] = []
+  const startedOver = vi.fn()
+  const follower = followTopic({
+    transport: {
+      ...inner,
+      fetcher(options) {
+        const fetcher = inner.fetcher(options)
+        let policy: ReaderReset = 'fail'
+        return {
+          ...fetcher,
+          assign(partition, offset, reset) {
+            policy = reset
+            fetcher.assign(partition, offset, reset)
+          },
+          // Like the client of Kafka: if the log differs from what was read, only the policy `rebuild` reports it.
+          async poll(ms, maxBytes) {
+            const isReset = isLost && policy === 'rebuild'
+            isLost = false
+            if (isReset) fetcher.assign({ topic: 'items', partition: 0 }, 0, policy)
+            return (await fetcher.poll(ms, maxBytes)).map((data) => ({ ...data, wasReset: isReset }))
+          },
+        }
+      },
+    },
+    topic: 'items',
+    log: createLogger('silent'),
+    monotonic: () => performance.now(),
+    pollMs: 1,
+    apply: (chunk, index) => void applied.push(chunk.offsets[index]),
+    onStartOver: startedOver,
+  })
+  onTestFinished(() => follower.close())
+  await expect.poll(() => follower.missing).toBeUndefined()
+  isLost = true
+  broker.append('items', 0, record)
+  await expect.poll(() => applied).toEqual([0, 0, 1])
+  expect(startedOver).toHaveBeenCalledOnce()
 })
 
 test('a follower that is closed while it opens its topic does not wait for records', async () => {

@@ -110,6 +110,21 @@ test('after a gap in which Kafka may have removed tombstones, the table reads th
   expect([table.get('a'), world.begun.at(-1)]).toEqual([1, [0, 0, 0]])
 })
 
+test('if the topic has lost records, the table reads it again and loses the same entries', async () => {
+  const world = await tableWorld({})
+  for (const [key, value] of [['a', '1'], ['a', '2'], ['b', '3'], ['d', '4']]) world.put(key, value) // biome-ignore format: short
+  const { table } = await world.open()
+  await expect.poll(() => reports(table), SOON).toEqual({})
+  // The transport does not report that the topic is a new one, so this looks like a log that has lost its end.
+  const spec = world.broker.topic('entries')
+  world.broker.deleteTopic('entries')
+  world.broker.createTopic(spec)
+  for (const [key, value] of [['a', '1'], ['b', '3']]) world.put(key, value) // biome-ignore format: short
+  await expect.poll(() => world.events('table_starts_over').length, SOON).toBe(1)
+  await expect.poll(() => reports(table), SOON).toEqual({})
+  expect(['a', 'b', 'd'].map((key) => table.get(key))).toEqual([1, 3, undefined])
+})
+
 describe('a snapshot', () => {
   /** Writes a snapshot of some entries. */
   async function saved() {
@@ -182,6 +197,22 @@ describe('a snapshot', () => {
     world.state.isAway = false
     await expect.poll(() => reports(table), SOON).toEqual({})
     expect(['a', 'b', 'c', 'd'].map((key) => table.get(key))).toEqual([undefined, 2, 3, 4])
+  })
+
+  test('that becomes too old while Kafka is unreachable is not continued either', async () => {
+    const { folder } = await saved()
+    const broker = newBroker()
+    for (const [key, value] of [['b', '2'], ['b', '2'], ['c', '3'], ['c', '3'], ['d', '4'], ['d', '4']]) put(broker, key, value) // biome-ignore format: short
+    const world = await tableWorld({ folder, broker })
+    world.state.aheadMs += 7 * HOUR_MS
+    const { table } = await world.open(true)
+    world.state.aheadMs += 6 * HOUR_MS
+    await expect.poll(() => table.isFromSnapshot, SOON).toBe(true)
+    expect(table.get('a')).toBe(1)
+    world.state.isAway = false
+    await expect.poll(() => reports(table), SOON).toEqual({})
+    expect(['a', 'b', 'c', 'd'].map((key) => table.get(key))).toEqual([undefined, 2, 3, 4])
+    expect(world.events('table_starts_over')).toHaveLength(1)
   })
 
   test('is not used as a starting point if its offsets do not exist in the topic', async () => {

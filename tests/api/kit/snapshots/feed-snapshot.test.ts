@@ -25,8 +25,9 @@ function world() {
   const broker = memoryBroker()
   broker.createTopic({ name: topic.name, partitions: topic.partitions })
   const { transport, recreate } = recreatable(broker)
-  const clock = { aheadMs: 0 }
-  const time = { now: () => Date.now() + clock.aheadMs, monotonic: () => performance.now() }
+  /** `aheadMs` is an error of the system's clock; `laterMs` is time that has passed. */
+  const clock = { aheadMs: 0, laterMs: 0 }
+  const time = { now: () => Date.now() + clock.aheadMs + clock.laterMs, monotonic: () => performance.now() + clock.laterMs }
   const lines: Record<string, unknown>[] = []
   const log = createLogger('debug', { write: (line: string) => void lines.push(JSON.parse(line)) })
   let looks = 0
@@ -47,7 +48,7 @@ function world() {
     broker.append(topic.name, 0, { timestamp: 1, key: Buffer.from(key), value, headers: [] })
   }
 
-  async function start({ form = 'one', intervalMs = 0 } = {}) {
+  async function start({ form = 'one', intervalMs = 0, waitMs = 0 } = {}) {
     const snapshot = await feedSnapshotOpener({ folder, files, log, ...time, intervalMs, lookMs: 5 })({
       name: 'notes',
       form,
@@ -57,6 +58,7 @@ function world() {
         return notes
       },
     })
+    clock.laterMs += waitMs
     const notes = snapshot.loaded ?? new Map<string, string>()
     const loaded = [...notes]
     const read: string[] = []
@@ -134,6 +136,14 @@ test.each([
   const { loaded, read } = await start(options)
   expect([loaded, read]).toEqual([[], ['a', 'b', 'c']])
   expect(events('table_snapshot_ignored')).toHaveLength(1)
+})
+
+test('a snapshot that becomes too old before the topic can be read is not continued', async () => {
+  const { start, clock, events } = await saved()
+  clock.laterMs = 7 * HOUR_MS
+  const { loaded, read } = await start({ waitMs: 6 * HOUR_MS })
+  expect([loaded.length, read]).toEqual([3, ['a', 'b', 'c']])
+  expect(events('table_starts_over')).toHaveLength(1)
 })
 
 test('after the clock was set back, changes are still saved', async () => {
