@@ -19,7 +19,8 @@ export interface SettingsChange<O extends Outcome> {
   /** The setting's key: schemas/fraud/settings/keys.ts */
   readonly key: string
   readonly action: FraudSettingsAction
-  readonly input?: CommandInput
+  /** The input, or a function that reads it. The function is not called if a repeated request gets the first answer. */
+  readonly input?: CommandInput | (() => Promise<CommandInput>)
   /** The kind of the answer if the change is accepted. */
   readonly outcome: O
   /**
@@ -57,7 +58,10 @@ export function settingsCommands(commands: Commands, settings: Pick<FraudSetting
   return async function changeSettings<O extends Outcome>(from: CommandRequest, change: SettingsChange<O>): Promise<ChangedAs<O>> {
     const open = await commands.open(from, change.asked)
     const actor = change.actor ?? from.caller!.subject
-    const answer = await open.run(fraudSettingsFlow, change.key, { ...NOTHING, ...change.input, action: change.action, actor })
+    const commandOf = (input?: CommandInput) => ({ ...NOTHING, ...input, action: change.action, actor })
+    const { input } = change
+    const body = typeof input === 'function' ? async () => commandOf(await input()) : commandOf(input)
+    const answer = await open.run(fraudSettingsFlow, change.key, body)
     if (answer.outcome !== change.outcome) throw refusalOf(answer, change)
     const changed = answer as ChangedAs<O>
     await settings.untilSeen(changed.revision)

@@ -92,8 +92,17 @@ export function workThread<Q, A>(module: URL, options: WorkThreadOptions): WorkT
     await thread.worker.terminate()
   }
 
+  async function isReady(): Promise<boolean> {
+    try {
+      return await started().ready
+    } catch {
+      // The constructor of Worker throws if the system permits no further threads.
+      return false
+    }
+  }
+
   async function send(request: Q): Promise<A | undefined> {
-    if (!(await started().ready)) return undefined
+    if (!(await isReady())) return undefined
     const { promise, resolve } = Promise.withResolvers<A | undefined>()
     const waiting: Waiting<Q, A> = { request, settle: resolve }
     queue.add(waiting)

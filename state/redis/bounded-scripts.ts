@@ -41,11 +41,17 @@ export interface BoundedScriptsOptions {
 
 export type ScriptFailure = 'timeout' | 'unreachable' | 'circuit_open'
 
+const WHY: Readonly<Record<ScriptFailure, string>> = {
+  timeout: 'it did not answer in time',
+  unreachable: 'it cannot be reached',
+  circuit_open: 'it was not asked, because it did not answer before',
+}
+
 export class ScriptUnavailableError extends Error {
   override readonly name = 'ScriptUnavailableError'
   readonly reason: ScriptFailure
   constructor(script: string, reason: ScriptFailure, cause?: Error) {
-    super(`Redis returned no result for the script ${script}: ${cause?.message ?? reason}`, { cause })
+    super(`Redis returned no result for the script ${script}: ${cause?.message ?? WHY[reason]}`, { cause })
     this.reason = reason
   }
 }

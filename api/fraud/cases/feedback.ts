@@ -22,7 +22,8 @@ const LOOK_AGAIN_MS = 200
  */
 const ARCHIVED_AFTER_MS = 29 * DAY_MS
 
-type Run = (command: FraudCaseCommand, step?: string) => Promise<CaseAnswer>
+/** @param read returns the command. It is not called if a repeated request gets the first answer. */
+type Run = (read: () => Promise<FraudCaseCommand>, step?: string) => Promise<CaseAnswer>
 
 /**
  * The parts of the command that describe the transaction and its archived case. Both are null if the topology has the
@@ -38,12 +39,11 @@ const HAS_CASE: Background = { transaction: null, archived: null }
  * `transaction_not_found`, `not_ready`, `unavailable`.
  */
 export async function recordVerdict(deps: CasesDeps, id: string, command: FraudCaseCommand, run: Run): Promise<CaseAnswer> {
-  const background = await backgroundOf(deps, id)
-  const answer = await run({ ...command, ...background })
+  const answer = await run(async () => ({ ...command, ...(await backgroundOf(deps, id)) }))
   // `not_found` means that the case has left the state since the lookup, so the command is repeated with the archived
   // case.
   if (answer.outcome !== 'not_found') return answer
-  return await run({ ...command, ...(await lookedUp(deps, id)) }, 'archived')
+  return await run(async () => ({ ...command, ...(await lookedUp(deps, id)) }), 'archived')
 }
 
 async function backgroundOf(deps: CasesDeps, id: string): Promise<Background> {

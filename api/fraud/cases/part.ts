@@ -98,7 +98,7 @@ export function casesPart(deps: CasesDeps): FraudPart {
           evidence,
           fraud_type: fraud_type === undefined ? null : { text: fraud_type },
         }
-        const answer = await recordVerdict(deps, id, command, (whole, step) => open.run(caseFlow, id, whole, step))
+        const answer = await recordVerdict(deps, id, command, (read, step) => open.run(caseFlow, id, read, step))
         const { case_id } = decided(answer, fraudErrors.transaction_not_found)
         return jsonAnswer(200, { status: 'recorded', case_id }, PRIVATE)
       }),

@@ -25,11 +25,13 @@ export interface ModelAssignments {
   assign(from: CommandRequest, models: ModelsWithPolicy): Promise<FraudModels>
   /**
    * Makes the given models the challenger, in place of the current challenger.
+   * @param read returns the models. Its errors are passed on. It is not called if a repeated request gets the first
+   * answer, because the models may be gone by then.
    * @param asked the versions that the request names. A repeated request is recognised by these versions alone, because
    * the other versions and the policy depend on the champion, and the champion may have changed since the first
    * request.
    */
-  setChallenger(from: CommandRequest, models: ModelsWithPolicy, asked: ModelVersions): Promise<FraudModels>
+  setChallenger(from: CommandRequest, read: () => Promise<ModelsWithPolicy>, asked: ModelVersions): Promise<FraudModels>
   /** Ends the trial of the challenger. Throws `no_challenger`. */
   endChallenger(from: CommandRequest): Promise<FraudModels>
   /**
@@ -49,8 +51,9 @@ export function modelAssignments(changeSettings: ChangeSettings): ModelAssignmen
       const change = { ...about, action: 'assign_models', input: inputOf(given), asked: ['assignFraudModels', given] } as const
       return (await changeSettings(from, change)).models
     },
-    async setChallenger(from, given, asked) {
-      const change = { ...about, action: 'set_challenger', input: inputOf(given), asked: ['setFraudChallenger', asked] } as const
+    async setChallenger(from, read, asked) {
+      const input = async () => inputOf(await read())
+      const change = { ...about, action: 'set_challenger', input, asked: ['setFraudChallenger', asked] } as const
       return (await changeSettings(from, change)).models
     },
     async endChallenger(from) {

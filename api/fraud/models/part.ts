@@ -83,7 +83,7 @@ export function modelsPart({ models, assignments, settings, tables, now }: Model
             ? await assignments.endChallenger(input)
             : await assignments.setChallenger(
                 input,
-                { versions: { ...settings.models.champion, ...versions }, policy: await policyFor(versions) },
+                async () => ({ versions: { ...settings.models.champion, ...versions }, policy: await policyFor(versions) }),
                 versions,
               )
         return jsonAnswer(200, assignmentJson(changed, now()), PRIVATE)

@@ -33,7 +33,8 @@ interface Known {
  * no harm, and the next record with the same rules makes up for a lost one.
  */
 export class HourCounts {
-  readonly #node: string
+  readonly #newNode: () => string
+  #node: string
   #hour: number
   /** The rule sets that were added last. Their tallies are still read. */
   #known: Known[] = []
@@ -41,8 +42,10 @@ export class HourCounts {
   readonly #begun = new WeakSet<RuleTallies>()
   #entries = new Map<string, Entry>()
 
-  constructor(node: string, now: number) {
-    this.#node = node
+  /** @param newNode returns a name that no earlier record has */
+  constructor(newNode: () => string, now: number) {
+    this.#newNode = newNode
+    this.#node = newNode()
     this.#hour = hourOf(now)
   }
 
@@ -88,6 +91,9 @@ export class HourCounts {
       records.push({ node: this.#node, hour: this.#hour, rules: rules.slice(at, at + RULES_PER_RECORD) })
     }
     if (this.isOver(now)) {
+      // If the clock was set back, the earlier hour may already have counts. Under a new name, the counts that follow
+      // are added to them instead of replacing them.
+      if (hourOf(now) < this.#hour) this.#node = this.#newNode()
       this.#hour = hourOf(now)
       this.#entries = new Map()
     }

@@ -28,8 +28,7 @@ export interface RuleRecorderDeps {
 const CAPACITY = 500
 
 export function ruleRecorder({ facts, registry, log, now }: RuleRecorderDeps): RuleRecorder {
-  const node = randomUUID()
-  const counts = new HourCounts(node, now())
+  const counts = new HourCounts(randomUUID, now())
   const records = factBuffer<string, FraudRuleTallies>({
     open: () => facts.openLog(fraudRuleTallies),
     capacity: CAPACITY,
@@ -39,7 +38,7 @@ export function ruleRecorder({ facts, registry, log, now }: RuleRecorderDeps): R
   })
 
   function publish(): void {
-    for (const record of counts.take(now())) records.offer(node, record)
+    for (const record of counts.take(now())) records.offer(record.node, record)
   }
 
   return {

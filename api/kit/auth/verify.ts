@@ -70,6 +70,8 @@ export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
       known.delete(token)
       if (token.length > MAX_TOKEN_CHARACTERS) throw badToken('the token is too long')
       if (!JWT.test(token)) throw badToken('it is malformed')
+      // The key set may be replaced while the token is being verified. The decision then counts as one with older keys.
+      const { generation } = options.keys
       try {
         const { payload } = await jwtVerify(token, (header, jws) => options.keys.keyFor(header, jws), {
           issuer: options.issuer,
@@ -85,7 +87,7 @@ export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
           scopes: new Set(typeof payload.scope === 'string' ? payload.scope.split(' ').filter((scope) => scope !== '') : []),
           username: usernameFrom(payload.preferred_username),
         }
-        remember(token, caller, payload.exp! * MS_PER_SECOND, options.keys.generation)
+        remember(token, caller, payload.exp! * MS_PER_SECOND, generation)
         return caller
       } catch (error) {
         if (error instanceof ApiError) throw error

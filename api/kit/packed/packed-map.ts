@@ -28,6 +28,12 @@ const MAX_LOAD = 0.75
  */
 const MIN_LOAD = 0.2
 const GROWTH = 1.5
+/**
+ * How long ago an entry must have expired to be left out when entries are copied. The clock of this machine may be
+ * ahead and may be set back later, for example soon after the start of the machine. Until the process is restarted,
+ * nothing would restore an entry that was left out by mistake.
+ */
+const KEPT_EXPIRED_SECONDS = 86_400
 const UINT32_RANGE = 2 ** 32
 /**
  * Value that replaces a first word of 0, because 0 marks an empty slot. Two different hashes become equal only if their
@@ -108,7 +114,7 @@ export class PackedMap {
     return this.#segments[index]?.packed()
   }
 
-  /** Adds the entries that `packed` returned for one segment. Expired entries are left out. */
+  /** Adds the entries that `packed` returned for one segment. Entries that expired long ago are left out. */
   addPacked(bytes: Buffer, nowSeconds: number): void {
     const { valueBytes, canExpire } = this.layout
     const hash = new Int32Array(HASH_WORDS)
@@ -119,7 +125,7 @@ export class PackedMap {
     for (let at = 0; at + entryBytes <= bytes.length; at += entryBytes) {
       for (let word = 0; word < HASH_WORDS; word++) hash[word] = bytes.readInt32LE(at + word * 4)
       const expiry = canExpire ? bytes.readUInt32LE(at + HASH_BYTES) : NEVER
-      if (expiry !== NEVER && expiry <= nowSeconds) continue
+      if (expiry !== NEVER && expiry <= nowSeconds - KEPT_EXPIRED_SECONDS) continue
       this.set(hash, bytes, at + entryBytes - valueBytes, expiry, nowSeconds)
     }
     if (this.#segments[index]?.count === 0) this.#segments[index] = undefined
@@ -147,12 +153,12 @@ function segmentOf(hash: Hash128): number {
   return hash[3] >>> SEGMENT_SHIFT
 }
 
-/** Copies a segment to a new segment with room to grow. Expired entries are left out. */
+/** Copies a segment to a new segment with room to grow. Entries that expired long ago are left out. */
 function resized(old: Segment | undefined, layout: PackedLayout, nowSeconds: number): Segment {
   if (old === undefined) return new Segment(layout, MIN_SLOTS)
-  const live = old.countLive(nowSeconds)
-  const segment = new Segment(layout, slotsFor(live))
-  old.copyLive(segment, nowSeconds)
+  const expiredAfter = nowSeconds - KEPT_EXPIRED_SECONDS
+  const segment = new Segment(layout, slotsFor(old.countLive(expiredAfter)))
+  old.copyLive(segment, expiredAfter)
   return segment
 }
 

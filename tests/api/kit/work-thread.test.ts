@@ -59,3 +59,11 @@ test.each(NEVER_READY)('requests fail if the thread neither becomes ready nor fa
   onTestFinished(() => thread.close())
   expect(await Promise.all([thread.ask('one'), thread.ask('two')])).toEqual([undefined, undefined])
 })
+
+test('requests get undefined if the system refuses to create the thread', async () => {
+  // The constructor of Worker throws for this module, as it does if the system permits no further threads.
+  const thread = workThread(new URL('http://localhost/module.js'), { timeoutMs: 1_000, maxWaitMs: LONG_MS, maxWaiting: 1 })
+  onTestFinished(() => thread.close())
+  expect(await thread.ask('one')).toBeUndefined()
+  expect(await thread.ask('two')).toBeUndefined()
+})

@@ -35,7 +35,7 @@ function echoRedis(more: object = {}) {
   const { timers, look } = busyProcess()
   const scripts = boundedScripts({ redis: client, timeoutMs: TIMEOUT_MS, monotonic: () => clock.now, timers })
   const run = (key = '{a}:1') => scripts.run(ECHO, [key], ['x', 7])
-  const reason = async (key?: string) => (await run(key).then(String, (error: Error) => error)) as { reason?: string }
+  const reason = async (key?: string) => (await run(key).then(String, (error: Error) => error)) as { reason?: string; message?: string }
   /** Lets `ms` pass for the timers only, not for `clock`, and fires the timers that are due. */
   const pass = (ms: number) => look(timers.monotonic() + ms)
   return { state, clock, scripts, run, reason, pass }
@@ -96,6 +96,18 @@ test('late answers open the circuit only if they persist', async () => {
   pass(TIMEOUT_MS)
   expect((await second).reason).toBe('timeout')
   expect((await reason()).reason).toBe('circuit_open')
+})
+
+test('messages say in words why there is no result', async () => {
+  const { state, reason, pass } = echoRedis()
+  state.isSilent = true
+  const late = reason()
+  pass(TIMEOUT_MS)
+  expect((await late).message).toMatch(/: it did not answer in time$/)
+  state.isSilent = false
+  state.error = new Error('Connection is closed.')
+  expect((await reason()).message).toMatch(/: Connection is closed\.$/)
+  expect((await reason()).message).toMatch(/: it was not asked, because it did not answer before$/)
 })
 
 test('an error from a faulty script is thrown unchanged and leaves the circuit closed, but a temporary error opens the circuit', async () => {

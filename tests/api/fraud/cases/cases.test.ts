@@ -240,6 +240,17 @@ test('repeated feedback gets the first answer and is published once', async () =
   expect(other).toMatchObject({ status: 409, body: { error: 'idempotency_conflict' } })
 })
 
+test('repeated feedback gets the first answer, even if neither the view nor ClickHouse can be read', async () => {
+  const { send, transaction, tables, redis } = await casesApi()
+  transaction('t1')
+  const ask = () => send('POST', 'transactions/t1/feedback', { body: { verdict: 'CONFIRMED_FRAUD' }, key: 'k' })
+  const first = await ask()
+  expect(first.status).toBe(200)
+  redis.apply([{ op: 'del', key: `${viewTag(FRAUD_CASES_VIEW, 0)}:caught-up` }])
+  tables.down = true
+  expect(await ask()).toEqual(first)
+})
+
 /** Closes a case, adds it to the archive, and waits until the topology's state no longer contains it. */
 async function archivedCase() {
   const api = await casesApi()

@@ -14,7 +14,7 @@ import { decisionView } from '../../../../state/views/results.ts'
 import { review } from '../../../pipelines/fraud/case-commands.ts'
 import { scored } from '../../../pipelines/fraud/scored.ts'
 import { pay } from '../../../schemas/fraud/payments.ts'
-import { decidedWorld } from '../../kit/commands/decided-world.ts'
+import { type DecidedWorld, decidedWorld } from '../../kit/commands/decided-world.ts'
 import { START, type TokenClaims, testApp } from '../../kit/harness.ts'
 
 const TIMEOUT_MS = 100
@@ -59,14 +59,14 @@ function fakeTables(tables: FakeTables): TableReader {
 
 /** Opens the case routes with fake servers. The real topology decides the commands. */
 export async function casesApi() {
-  const world = decidedWorld({
+  const now = () => world.driver.now
+  const world: DecidedWorld = decidedWorld({
     topology: fraudCasesTopology,
     commands: [caseFlow.commands],
-    views: [[caseFlow.decisions, decisionView(fraudCasesView)]],
+    views: [[caseFlow.decisions, decisionView(fraudCasesView, now)]],
     startAt: START,
   })
   const { facts, bindings, channel, redis, driver } = world
-  const now = () => driver.now
   const commands = createCommands({ facts, reader: redis.reader, bindings, channel, now, timeoutMs: TIMEOUT_MS })
   const tables: FakeTables = { down: false, rowsDown: false, archived: [] }
   const reader = fakeTables(tables)

@@ -67,6 +67,14 @@ test('a repeated request for a trial gets the first answer, even after the champ
   expect(api.settings.models).toEqual({ champion: NEXT, challenger: undefined })
 })
 
+test('a repeated request for a trial gets the first answer, even if the models are no longer in their folder', async () => {
+  const ask = () => api.send('POST', 'models/challenger', { body: { versions: NEXT }, headers: { 'idempotency-key': 'trial-1' } })
+  const first = await ask()
+  expect(first.status).toBe(200)
+  api.operator.hasModels = false
+  expect(await ask()).toEqual(first)
+})
+
 test('only an administrator may force a promotion, and the audit says that it was forced', async () => {
   await post('challenger', { versions: NEXT })
   expect(await post('promote', { force: true })).toMatchObject({ status: 403, body: { error: 'forbidden' } })

@@ -45,7 +45,7 @@ const rowsOf = (records: readonly FraudRuleTallies[]) =>
   )
 
 test('counts grow until the end of the hour, and only changed counts are sent', () => {
-  const counts = new HourCounts('node', NOON + SECOND)
+  const counts = new HourCounts(() => 'node', NOON + SECOND)
   const score = scoring(counts, [ruleOf('a'), ruleOf('b', { condition: 'ip.is_tor', priority: 1_000 })])
   score(5, 500)
   const missing = { 'ip.is_tor': 2 }
@@ -64,7 +64,7 @@ test('counts grow until the end of the hour, and only changed counts are sent', 
 })
 
 test('the counts of a new hour begin at zero, after the last counts of the old hour were sent', () => {
-  const counts = new HourCounts('node', NOON)
+  const counts = new HourCounts(() => 'node', NOON)
   const score = scoring(counts, [ruleOf('a')])
   score(5)
   expect(counts.isOver(NOON + HOUR - 1)).toBe(false)
@@ -74,8 +74,30 @@ test('the counts of a new hour begin at zero, after the last counts of the old h
   expect(counts.take(NOON + HOUR + 1)).toMatchObject([{ hour: NOON + HOUR, rules: [{ evaluated: 2 }] }])
 })
 
+test('if the clock is set back to an earlier hour, the counts that were already sent for this hour are not replaced', () => {
+  const names = ['first', 'second']
+  const counts = new HourCounts(() => names.shift()!, NOON)
+  const score = scoring(counts, [ruleOf('a')])
+  const sent: FraudRuleTallies[] = []
+  score(5, 5, 5)
+  sent.push(...counts.take(NOON + HOUR))
+  score(5)
+  sent.push(...counts.take(NOON + HOUR - SECOND))
+  score(5, 5)
+  sent.push(...counts.take(NOON + HOUR))
+  score(5)
+  sent.push(...counts.take(NOON + HOUR))
+  const kept = new Map(sent.map(({ node, hour, rules }) => [`${hour - NOON} ${node}`, rules[0].evaluated]))
+  expect([...kept]).toEqual([
+    ['0 first', 3],
+    [`${HOUR} first`, 1],
+    ['0 second', 2],
+    [`${HOUR} second`, 1],
+  ])
+})
+
 test('a change of the rules loses no counts, and a rule counts separately in each mode', () => {
-  const counts = new HourCounts('node', NOON)
+  const counts = new HourCounts(() => 'node', NOON)
   const before = scoring(counts, [ruleOf('a')])
   before(500)
   counts.take(NOON)
@@ -92,7 +114,7 @@ test('a change of the rules loses no counts, and a rule counts separately in eac
 })
 
 test('payments that are recorded after a change of the rules are counted once', () => {
-  const counts = new HourCounts('node', NOON)
+  const counts = new HourCounts(() => 'node', NOON)
   const before = evaluating(counts, [ruleOf('a')])
   for (let payment = 0; payment < 10; payment++) before(500)()
   const late = [before(500), before(500)]
@@ -108,7 +130,7 @@ test('payments that are recorded after a change of the rules are counted once', 
 })
 
 test('if the first payment that earlier rules evaluated is recorded late, the current rules are still counted', () => {
-  const counts = new HourCounts('node', NOON)
+  const counts = new HourCounts(() => 'node', NOON)
   const late = evaluating(counts, [ruleOf('a')])(500)
   const current = scoring(counts, [ruleOf('b')])
   current(500)
@@ -121,7 +143,7 @@ test('if the first payment that earlier rules evaluated is recorded late, the cu
 })
 
 test('the counts of 250 rules are sent in records of at most 100 rules', () => {
-  const counts = new HourCounts('node', NOON)
+  const counts = new HourCounts(() => 'node', NOON)
   scoring(
     counts,
     Array.from({ length: 250 }, (_, index) => ruleOf(`r${index}`)),

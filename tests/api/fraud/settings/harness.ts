@@ -31,9 +31,10 @@ type AuditRow = readonly [string, string, string, number, number | null, string 
 /** The thresholds of version 2 of the models. */
 export const ALONE_OF_NEXT = { medium: 0.3, high: 0.5, critical: 0.9 }
 
-/** Returns the shipped models, and a version 2 of each with different thresholds. */
-async function modelFolders(): Promise<ModelFolders> {
-  const { available } = await readModelFolders(undefined)
+/** Returns the shipped models and, if `withNext`, a version 2 of each with different thresholds. */
+async function modelFolders(withNext: boolean): Promise<ModelFolders> {
+  const { available, broken } = await readModelFolders(undefined)
+  if (!withNext) return { available, broken }
   const next = available.map((model) => ({
     ...model,
     isShipped: false,
@@ -70,12 +71,14 @@ export async function settingsApi() {
       return { json: async () => audit.rows as never }
     },
   }
+  /** Whether the folder of the operator contains version 2 of the models. */
+  const operator = { hasModels: true }
   const parts = [
     rulesPart({ settings, changeSettings, views: redis.reader, tables, now }),
     snoozesPart({ settings, changeSettings, hashes, now }),
     listsPart({ settings, changeSettings }),
     modelsPart({
-      models: { active: undefined, folders: modelFolders },
+      models: { active: undefined, folders: () => modelFolders(operator.hasModels) },
       assignments: modelAssignments(changeSettings),
       settings,
       tables,
@@ -117,6 +120,7 @@ export async function settingsApi() {
     hashes,
     clock,
     audit,
+    operator,
     send,
     advance,
     models: modelAssignments(changeSettings),

@@ -35,7 +35,7 @@ test('models and their policy change together, and can be rolled back', async ()
 test('a challenger that is younger than seven days can be promoted only by an administrator', async () => {
   const { settings, models } = await settingsApi()
   expect(await refusal(models.promote(OPERATOR, { force: false }))).toMatchObject({ code: 'no_challenger' })
-  await models.setChallenger(OPERATOR, { versions, policy }, versions)
+  await models.setChallenger(OPERATOR, async () => ({ versions, policy }), versions)
   expect([settings.models, settings.policy]).toEqual([{ champion: {}, challenger: versions }, DEFAULT_POLICY])
   expect(await refusal(models.promote(OPERATOR, { force: false }))).toEqual({
     code: 'challenger_too_young',
@@ -51,7 +51,7 @@ test('a challenger that is younger than seven days can be promoted only by an ad
 
 test('a trial can be ended, and a wrong policy is refused', async () => {
   const { settings, models } = await settingsApi()
-  await models.setChallenger(OPERATOR, { versions, policy: undefined }, versions)
+  await models.setChallenger(OPERATOR, async () => ({ versions, policy: undefined }), versions)
   await models.endChallenger(OPERATOR)
   expect(settings.models.challenger).toBeUndefined()
   const weights = { ...policy.weights, payment_fraud: 0.9 }

@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { JSONWebKeySet } from 'jose'
+import { createLocalJWKSet, errors, type JSONWebKeySet } from 'jose'
 import { Registry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
-import { keySet } from '../../../../api/kit/auth/key-set.ts'
+import { type KeySet, keySet } from '../../../../api/kit/auth/key-set.ts'
 import { keySetFor } from '../../../../api/kit/auth/key-source.ts'
 import type { AuthSettings } from '../../../../api/kit/auth/settings.ts'
 import { tokenVerifier } from '../../../../api/kit/auth/verify.ts'
@@ -128,6 +128,29 @@ test('keys expire when the provider stays down, even for tokens that were verifi
   state.keys = []
   state.now += COOLDOWN_MS
   expect(await verify(key)).toBe('unauthorized')
+})
+
+test('a key that is removed while a token is being verified does not stay valid for this token', async () => {
+  const key = await signingKey('old')
+  const token = await signToken(key, { sub: '1', exp: START + EXPIRY_MS })
+  const find = createLocalJWKSet({ keys: [key.publicJwk] })
+  let generation = 1
+  const keys: KeySet = {
+    async keyFor(header, jws) {
+      if (generation > 1) throw new errors.JWKSNoMatchingKey()
+      const found = await find(header, jws)
+      // Meanwhile, another request has loaded the key set, which no longer contains the key.
+      generation++
+      return found
+    },
+    get generation() {
+      return generation
+    },
+    expiresAt: START + EXPIRY_MS,
+  }
+  const verifier = tokenVerifier({ keys, issuer: ISSUER, audience: AUDIENCE, now: () => START })
+  expect((await verifier.verify(token)).subject).toBe('1')
+  await expect(verifier.verify(token)).rejects.toThrow('its key is not known here')
 })
 
 test('a redirect from the address of the keys is not followed', async () => {

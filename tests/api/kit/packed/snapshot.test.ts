@@ -81,7 +81,7 @@ test('segments whose entries have all expired do not cut off the segments after 
     writeSnapshot(diskFiles, folder, form, { map, key: KEY, positions: new Map(), topicId: 'id', savedAt: NOW })
   const inSegment = (segment: number, index: number) => Int32Array.of(index + 1, 0, 0, segment << 22)
   const value = Uint8Array.of(1, 0, 0, 0)
-  const expiry = NOW / 1_000 - 1
+  const expiry = NOW / 1_000 - 2 * 86_400
   const restored = new PackedMap(form)
   for (let index = 0; index < ENTRIES; index++) restored.set(inSegment(0, index), value, 0, expiry, 1)
   restored.set(inSegment(1, 0), value, 0, 0, 1)
