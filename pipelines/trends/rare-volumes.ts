@@ -10,10 +10,17 @@ import { MINUTE_MS } from './time.ts'
  * Maximum number of rows per record. With the longest terms, this many rows take 700 KB, less than what brokers accept.
  */
 const MAX_ROWS = 1_000
+/**
+ * Upper bound for the size of a record with added rows. Brokers accept twice as much. A row of a popular term has all
+ * regions, so far fewer than `MAX_ROWS` of these rows fit into a record.
+ */
+const MAX_ADDED_BYTES = 524_288
 /** Maximum size of an encoded 32-bit number. */
 const MAX_NUMBER_BYTES = 5
 /** Upper bound for the size of a time. In milliseconds and zigzag-encoded, it has six bytes until 2039, then seven. */
 const MAX_TIME_BYTES = 8
+/** Maximum number of UTF-8 bytes per UTF-16 code unit. */
+const BYTES_PER_UNIT = 3
 const MORE = 0x80
 
 /**
@@ -124,12 +131,27 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
    */
   function sendAdded(added: AddedVolumes, id: string, ctx: Context): void {
     for (const rows of Map.groupBy(added.rows(), ({ minute }) => monthOf(minute)).values()) {
-      for (let from = 0; from < rows.length; from += MAX_ROWS)
-        ctx.emit(topic, ctx.partition, { adds_as: id, rows: rows.slice(from, from + MAX_ROWS) })
+      let from = 0
+      let bytes = 0
+      for (const [at, row] of rows.entries()) {
+        const size = greatestSizeOf(row)
+        if (bytes + size > MAX_ADDED_BYTES && at > from) {
+          ctx.emit(topic, ctx.partition, { adds_as: id, rows: rows.slice(from, at) })
+          from = at
+          bytes = 0
+        }
+        bytes += size
+      }
+      ctx.emit(topic, ctx.partition, { adds_as: id, rows: rows.slice(from) })
     }
   }
 
   return { add, send, sendAdded }
+}
+
+/** Returns an upper bound for the size of an encoded row. */
+function greatestSizeOf({ term, woeids }: TrendRareVolume): number {
+  return BYTES_PER_UNIT * term.length + MAX_TIME_BYTES + MAX_NUMBER_BYTES * (5 + 2 * woeids.length)
 }
 
 function monthOf(time: number): number {

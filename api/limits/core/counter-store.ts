@@ -84,7 +84,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
     if (isRefused) giveBack(readings)
     // If one shard refuses, the request is refused, even if another shard does not answer.
     if (undecided !== undefined && !isRefused) return { ...undecided, decided: readings }
-    return asks.map((ask) => readings.get(ask) ?? UNREAD)
+    return asks.map((ask) => readings.get(ask) ?? unread(ask))
   }
 
   function giveBack(readings: ReadonlyMap<Ask, Reading>): void {
@@ -111,8 +111,13 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
 const NONE: readonly Ask[] = []
 const CIRCUIT_OPEN: Undecided = { undecided: 'circuit_open' }
 
-/** Reading for a counter whose shard did not answer. It is used when another shard has refused the request. */
-const UNREAD: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }
+/**
+ * Returns the reading for a counter whose shard did not answer. It is used when another shard has refused the request,
+ * so it must not look like a second refusal.
+ */
+function unread({ units }: Ask): Reading {
+  return { taken: units, nowUs: 0, held: 0, heldBefore: 0 }
+}
 
 function giveBackOf(counter: Counter, { taken, nowUs }: Pick<Reading, 'taken' | 'nowUs'>): Ask {
   const windowIndex = windowIndexAt(nowUs, counter.limit.windowSeconds)

@@ -133,9 +133,12 @@ export function isInWindow(entry: LeaseEntry, now: number): boolean {
   return windowOf(entry.counter, storeTimeUs(entry, now)) === windowOf(entry.counter, entry.reading.nowUs)
 }
 
-/** Returns the answer that the store would give if this instance's unspent units had not been taken. */
+/**
+ * Returns the answer that the store would give if this instance's unspent units had not been taken. The state of a
+ * counter that is not tracked is unknown, but `taken` applies to it, too: it is not the counter that refuses.
+ */
 export function localReading(entry: LeaseEntry | undefined, taken: number, now: number): Reading {
-  if (entry === undefined) return NOTHING
+  if (entry === undefined) return { ...NOTHING, taken }
   const { reading, units, counter } = entry
   const isBucket = counter.limit.burst > 0
   const held = isBucket ? reading.held - (reading.taken - units) * US_PER_SECOND : reading.held + reading.taken - units

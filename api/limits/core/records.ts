@@ -86,7 +86,9 @@ export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOp
     const at = now()
     if (Math.floor(at / MS_PER_SECOND) !== second) tick()
     const method = limitedMethod(asked)
-    const path = whole.slice(0, MAX_PATH_CHARACTERS)
+    // The cut may split a surrogate pair. Half a pair cannot be encoded, so the records of the whole second would be
+    // lost.
+    const path = whole.slice(0, MAX_PATH_CHARACTERS).toWellFormed()
     const isRefused = verdict.outcome === 'refused'
     const { clientId, tier, apiKeyId = '', userId = '', ip } = caller
     count(`${clientId} ${tier} ${apiKeyId} ${userId} ${ip} ${method} ${path}`, cost, isRefused, () => ({

@@ -150,3 +150,17 @@ test('an error that concerns only one slot of a cluster does not open the circui
   sent[2].fail(isMoving)
   await expect.poll(() => isAsking(store), SOON).toBe(true)
 })
+
+test('if one shard refuses a request and another does not answer, only the rule of the first shard counts as exceeded', async () => {
+  const scripts: ScriptRunner = {
+    run: async (keys) => {
+      if (keys[0].includes('away')) throw new Error('connection refused')
+      return [NOW_US, ...keys.flatMap(() => [0, 1_000, 0])]
+    },
+    groupOf: (tag) => tag,
+    nodeOf: (group) => group,
+  }
+  const store = counterStore({ scripts, monotonic: () => 0, timeoutMs: 30_000 })
+  const away: Ask = { mode: 'hard', counter: { ...counter, key: 'limits:{away}:r:w60', tag: 'away' }, units: 1 }
+  expect(await store.decide([take('hard', 1), away])).toMatchObject([{ taken: 0, held: 1_000 }, { taken: 1 }])
+})

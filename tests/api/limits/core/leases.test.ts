@@ -3,8 +3,11 @@ import { describe, expect, test } from 'vitest'
 import type { Ask, Counter, CounterStore, Reading, Undecided } from '../../../../api/limits/core/counter.ts'
 import { type Limit, US_PER_SECOND } from '../../../../api/limits/core/formulas.ts'
 import { leasedCounters, SWEEP_MS } from '../../../../api/limits/core/leases.ts'
+import { limiter, type Verdict } from '../../../../api/limits/core/limiter.ts'
+import { compileRules } from '../../../../api/limits/core/matching.ts'
 import { accuracyOf } from '../../../../bench/limits/accuracy.ts'
 import { exactCounters } from '../../../../bench/limits/exact-counters.ts'
+import { ruleOf } from '../../../../schemas/limit-rule.ts'
 import { modelOf } from './model.ts'
 
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
@@ -425,6 +428,25 @@ test('when one of several counters refuses, units already spent locally are retu
   await stores[0].close()
   await settled()
   expect((await take(stores[0], wide, 9_900)) && !(await take(stores[0], wide))).toBe(true)
+})
+
+test('while one rule of a request refuses, its other rules are neither reported as exceeded nor shown in the headers', async () => {
+  const { stores, advance } = instances(1)
+  const rules = compileRules([
+    ruleOf({ rule_id: 'minute', endpoint_pattern: '*', limit_count: 2, window_seconds: 60 }),
+    ruleOf({ rule_id: 'day', endpoint_pattern: '*', limit_count: 1_000, window_seconds: 86_400, key: ['client', 'endpoint'] }),
+  ])
+  const { decide } = limiter({ counters: stores[0], rules: () => rules })
+  const caller = { clientId: 'ip:192.0.2.1', tier: 'free', ip: '192.0.2.1' }
+  const verdicts: Verdict[] = []
+  for (let request = 0; request < 5; request++) {
+    advance(100 * US_PER_MS)
+    verdicts.push(await decide({ method: 'GET', path: '/', caller }))
+  }
+  for (const verdict of verdicts.slice(2)) {
+    expect(verdict).toMatchObject({ outcome: 'refused', strictest: { rule: { rule_id: 'minute' }, retryAfterSeconds: 60 } })
+    expect('violations' in verdict && verdict.violations.map(({ rule }) => rule.rule_id)).toEqual(['minute'])
+  }
 })
 
 test('units whose request is refused only in the next window are not added to the slice of that window', async () => {

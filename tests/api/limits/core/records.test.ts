@@ -7,7 +7,7 @@ import { decisionRecords } from '../../../../api/limits/core/records.ts'
 import type { Receipt } from '../../../../kafka/transport.ts'
 import { byteWriter } from '../../../../schemas/codec.ts'
 import { ruleOf } from '../../../../schemas/limit-rule.ts'
-import { limitTraffic } from '../../../../schemas/limits/topics.ts'
+import { limitTraffic, limitViolations } from '../../../../schemas/limits/topics.ts'
 import type { LimitTraffic, LimitViolation } from '../../../../schemas/limits/types.ts'
 import { type AnyTopic, DEFAULT_MAX_BATCH_BYTES } from '../../../../schemas/topic.ts'
 
@@ -141,4 +141,14 @@ test('the record of a second fits into a Kafka batch, even after 5,000 requests 
   expect(out.length).toBeLessThan(DEFAULT_MAX_BATCH_BYTES)
   expect(record.entries.length).toBeGreaterThan(1_000)
   expect(record.entries.length + record.left_out).toBe(asked)
+})
+
+test('a long path that is cut within a character does not cost the records of its second', async () => {
+  const { written, ask, close } = recorded()
+  ask(`/${'a'.repeat(198)}😀`, REFUSED)
+  await close()
+  const traffic = limitTraffic.value.open(0, { get: () => undefined })
+  const violations = limitViolations.value.open(0, { get: () => undefined })
+  expect(() => traffic.encode(written.traffic[0], byteWriter())).not.toThrow()
+  expect(() => violations.encode(written.violations[0], byteWriter())).not.toThrow()
 })
