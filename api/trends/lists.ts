@@ -30,8 +30,8 @@ export interface TrendLists {
    */
   plain(region: Region, limit: number, safe: boolean): Promise<Answer>
   /**
-   * Returns when the window of the served list ends, in epoch ms; undefined if there is no list. Throws `not_ready`
-   * while the view is being built.
+   * Returns the end of the served list's window, in epoch ms; undefined if there is no list. Throws `not_ready` while
+   * the view is being built.
    */
   servedEnd(region: Region): Promise<number | undefined>
   /** Returns the candidates of the region that are not hidden, for reranking. Throws the same errors as `plain`. */

@@ -13,7 +13,7 @@ export default command({
       default: 1_000_000,
       min: 1,
     }),
-    users: integer('Number of users. In the part score, each user has one week of payment history.', { default: 100_000, min: 100 }),
+    users: integer('Number of users. With --part score, each user has one week of payment history.', { default: 100_000, min: 100 }),
     scores: integer('Scores per second.', { default: 1_000, min: 10 }),
     seconds: integer('Duration of one scoring round.', { default: 15, min: 1 }),
     records: integer('Number of transactions in the backlog for profiles.', { default: 200_000, min: 1_000 }),

@@ -42,7 +42,7 @@ export interface CommandFlow<C, V, A> {
 }
 
 interface FlowTopicOptions<T> {
-  /** The format of a record with a separate schema file. */
+  /** Format of a command's body or of a decision's view. It must be a record with its own schema file. */
   readonly value: ValueFormat<T>
   readonly partitions: number
   readonly productionPartitions: number

@@ -37,8 +37,8 @@ const COMPLETE = 'version-'
 /** Prefix of the names of folders that are being written. */
 const PARTIAL = '.partial-'
 /**
- * Number of attempts to move a folder into place. An attempt fails if another process of the host creates the folder
- * first.
+ * Number of attempts to move a folder into place. An attempt fails if a folder is already there. If that folder is
+ * damaged, it is set aside before the next attempt.
  */
 const SETTLE_ATTEMPTS = 5
 /** A partial folder counts as abandoned by its writer if the last write is older than this. */

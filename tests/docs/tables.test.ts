@@ -19,7 +19,7 @@ function sortOrder({ orderBy }: TableDefinition<never, never>): string {
   return orderBy.replace(/^\((.*)\)$/, '$1').replace(', kafka_partition, kafka_offset', '')
 }
 
-/** Returns the documented retention, such as `90 days`. */
+/** Returns the declared retention in the form that the docs use, such as `90 days`. */
 function retention({ ttl }: TableDefinition<never, never>): string {
   const [, count, unit] = /INTERVAL (\d+) (\w+)/.exec(ttl ?? '') ?? []
   return count === undefined ? 'forever' : `${count} ${unit.toLowerCase()}s`

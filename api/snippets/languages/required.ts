@@ -54,7 +54,8 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
       if (found === 'assertion') continue
       const { least, isOne } = repetition()
       if (typeof found === 'string') {
-        // Blanks at the beginning of a line are skipped, because LINE_START allows any number of them.
+        // No literal may consist of LINE_START and a blank, because the grams that begin with LINE_START leave out the
+        // blanks at the beginning of a line. Both are therefore dropped, and the next literal may be anywhere.
         if (run === LINE_START && /[ \t]/.test(found)) run = ''
         else if (least > 0) run += found
         if (!isOne) endRun()

@@ -115,7 +115,7 @@ interface Place {
 function placesOf(partition: number, record: SnippetRecord): Place[] {
   const { id, userId, visibility, createdAt, views, title, root, readsLeft } = record
   const places: Place[] = []
-  // Snippets with limited reads are not listed, because strangers could use up their reads.
+  // Snippets with limited reads are not in public lists, because strangers could use up their reads.
   const isListed = visibility === 'public' && readsLeft === undefined
   if (isListed) places.push({ list: publicKey(partition), score: createdAt, member: id })
   if (root !== undefined) places.push({ list: versionsKey(partition, root), score: createdAt, member: id })

@@ -12,7 +12,7 @@ test('an answer is kept until its reusableUntil, and an answer without reusableU
   expect(cache.get('/b', 0)).toBeUndefined()
 })
 
-test('the cache keeps at most the given number of answers, because callers choose the addresses in its keys', () => {
+test('the cache keeps at most the given number of answers, because callers could otherwise fill the memory with different targets', () => {
   const cache = answerCache(2)
   for (const target of ['/1', '/2', '/1', '/3']) cache.keep(target, '/n', answer(1))
   expect(['/1', '/2', '/3'].map((target) => cache.get(target, 0) !== undefined)).toEqual([true, false, true])

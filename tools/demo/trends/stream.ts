@@ -21,7 +21,10 @@ const AHEAD_SHARE = 0.0005
 const MALFORMED_SHARE = 0.0005
 /** Probability that a term is drawn with the frequencies of the user's country. */
 const LOCAL_SHARE = 0.4
-/** Interval of retweet storms, in which many users retweet the same tweet for half a minute. */
+/**
+ * Time from the start of one retweet storm to the start of the next. In a storm, many users retweet the same tweet for
+ * half a minute.
+ */
 const STORM_EVERY_MS = 6 * MINUTE_MS
 const STORM_MS = 30 * SECOND_MS
 const STORM_SHARE = 0.2

@@ -89,7 +89,7 @@ export const searchParameters = z
       }),
     rating_min: z
       .string('must be given once')
-      .regex(/^\d(\.\d{1,2})?$/, `must be a number from 0 to ${MOST_STARS}`)
+      .regex(/^\d(\.\d{1,2})?$/, `must be a number from 0 to ${MOST_STARS} with at most 2 decimal places`)
       .transform(Number)
       .refine((stars) => stars <= MOST_STARS, `must be a number from 0 to ${MOST_STARS}`)
       .optional()
