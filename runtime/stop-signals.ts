@@ -1,37 +1,57 @@
 import { constants } from 'node:os'
 
-const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+type StopSignal = 'SIGTERM' | 'SIGINT'
+
+const SIGNALS: readonly StopSignal[] = ['SIGTERM', 'SIGINT']
 /** A process that a signal has ended reports this number plus that of the signal, as shells do. */
 const SIGNAL_EXIT_CODE = 128
 
 export interface StopSignals {
-  /** Calls `stop` at the first signal from now on. A second signal ends the process immediately. */
+  /**
+   * Calls `stop` at the first signal, or now if a signal has arrived already. If the same signal arrives again, the
+   * process ends immediately.
+   */
   stopWith(stop: () => void): void
   /** Restores the default effect of the signals. */
   remove(): void
 }
 
+/** A part of the process that stops at a signal. */
+interface Part {
+  /** Undefined while the part is starting. */
+  stop?: () => void
+  firstSignal?: StopSignal
+}
+
+/** All parts of this process. */
+const parts = new Set<Part>()
+
 /**
- * Listens for SIGTERM and SIGINT. Until `stopWith` is called, a signal ends the process immediately, because there is
- * nothing to finish yet. Without a listener, a process with PID 1, as in a container, would ignore the signal until its
- * runtime sends SIGKILL.
+ * Listens for SIGTERM and SIGINT. Until `stopWith` is called, a signal ends the process immediately, unless another
+ * part of the process has something to finish. Without a listener, a process with PID 1, as in a container, would ignore
+ * the signal until its runtime sends SIGKILL.
  */
 export function stopSignals(): StopSignals {
-  let stop: (() => void) | undefined
+  const own: Part = {}
 
-  function onSignal(signal: (typeof SIGNALS)[number]): void {
-    if (stop === undefined) process.exit(SIGNAL_EXIT_CODE + constants.signals[signal])
-    const stopOnce = stop
-    stop = undefined
-    stopOnce()
+  function onSignal(signal: StopSignal): void {
+    const isFirst = own.firstSignal === undefined
+    own.firstSignal ??= signal
+    if (isFirst && own.stop !== undefined) own.stop()
+    else if (isFirst ? [...parts].every(({ stop }) => stop === undefined) : own.firstSignal === signal) {
+      process.exit(SIGNAL_EXIT_CODE + constants.signals[signal])
+    }
   }
 
+  parts.add(own)
   for (const signal of SIGNALS) process.on(signal, onSignal)
   return {
-    stopWith(value) {
-      stop = value
+    stopWith(stop) {
+      own.stop = stop
+      if (own.firstSignal !== undefined) stop()
     },
     remove() {
+      parts.delete(own)
       for (const signal of SIGNALS) process.off(signal, onSignal)
     },
   }

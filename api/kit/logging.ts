@@ -12,8 +12,11 @@ export interface Logger {
 /** Names of fields whose values are redacted. */
 const SECRET_FIELDS = new Set(['authorization', 'token', 'password', 'secret', 'cookie', 'api_key'])
 const CENSORED = '[redacted]'
-/** The user and the password of a URL. Error messages of clients may contain the URL of their server. */
-const URL_CREDENTIALS = /(?<=:\/\/)[^\s/@]*:[^\s/@]*(?=@)/g
+/**
+ * The user and the password of a URL. Error messages of clients may contain the URL of their server. The lengths are
+ * limited because a search without limits would take seconds for a long text with many colons.
+ */
+const URL_CREDENTIALS = /(?<=:\/\/)[^\s/@:]{0,256}:[^\s/@]{0,1024}(?=@)/g
 /** Maximum depth at which fields are searched for secrets. No log line of the API nests deeper. */
 const MAX_DEPTH = 4
 
@@ -25,7 +28,7 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
     base: null,
     timestamp: timeField(),
     formatters: { level: (label: string) => ({ level: label }), log: withoutSecrets },
-    serializers: { err: (error: Error) => withoutSecrets({ ...stdSerializers.err(error) }) },
+    serializers: { err: (error: unknown) => (error instanceof Error ? nested({ ...stdSerializers.err(error) }, 0) : error) },
   }
   return destination === undefined ? pino(options) : pino(options, destination)
 }
@@ -119,6 +122,10 @@ function withoutSecrets(fields: Record<string, unknown>, depth = 1): Record<stri
 
 function nested(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return value.includes('://') ? value.replaceAll(URL_CREDENTIALS, CENSORED) : value
+  if (Array.isArray(value) && depth < MAX_DEPTH) {
+    const clean = value.map((one) => nested(one, depth + 1))
+    return clean.some((one, index) => one !== value[index]) ? clean : value
+  }
   const isPlain = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Error)
   return isPlain && depth < MAX_DEPTH ? withoutSecrets(value as Record<string, unknown>, depth + 1) : value
 }

@@ -187,6 +187,7 @@ export function openCluster(context: Context): Cluster {
   async function load(wanted: string[]): Promise<void> {
     const isWhole = wanted.length === known.size
     let outdated: string | undefined
+    let isTopicMissing = false
     const answer = await askAny((connection) => ask(connection, metadataV12.api, wanted, false, false))
     const byNode = new Map<number, Broker>()
     for (const { nodeId, host, port } of answer.brokers) byNode.set(nodeId, { host, port })
@@ -196,8 +197,11 @@ export function openCluster(context: Context): Cluster {
       refused.delete(name)
       if (topic.errorCode !== 0 && topic.partitions.length === 0) {
         const reason = errorName(topic.errorCode)
-        if (reason === 'UNKNOWN_TOPIC_OR_PARTITION' || reason === 'LEADER_NOT_AVAILABLE') topics.delete(name)
-        else refused.set(name, fatal(reason, `metadata of topic ${name}`))
+        if (reason === 'UNKNOWN_TOPIC_OR_PARTITION' || reason === 'LEADER_NOT_AVAILABLE') {
+          topics.delete(name)
+          // The topic was deleted, or the broker has fallen behind, so the next request goes to another broker.
+          isTopicMissing ||= seen.has(name)
+        } else refused.set(name, fatal(reason, `metadata of topic ${name}`))
         continue
       }
       const before = topics.get(name)
@@ -224,9 +228,8 @@ export function openCluster(context: Context): Cluster {
       namesById.set(topic.topicId, name)
     }
     if (isWhole) refreshedAt = runtime.monotonic()
-    if (outdated === undefined) return
-    log.warn({ broker: answeredBy, partition: outdated }, 'kafka_metadata_outdated')
-    distrust()
+    if (outdated !== undefined) log.warn({ broker: answeredBy, partition: outdated }, 'kafka_metadata_outdated')
+    if (outdated !== undefined || isTopicMissing) distrust()
   }
 
   async function refresh(wanted: readonly string[]): Promise<void> {

@@ -220,6 +220,23 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(fakes.cases[0]).toMatchObject({ assigned_to: 'ann', status: 'ESCALATED' })
   })
 
+  test('a second change of an analyst does not count as the change of somebody else', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('button', { name: 'Assign to me' }).waitFor()
+    const gate = Promise.withResolvers<void>()
+    await page.route(/\/api\/v1\/cases\//, async (route) => {
+      if (route.request().method() === 'PATCH') await gate.promise
+      await route.fallback()
+    })
+    await page.getByLabel('Notes').fill('seen before')
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await page.getByRole('button', { name: 'Assign to me' }).click()
+    gate.resolve()
+    await page.getByRole('button', { name: 'Release' }).waitFor()
+    expect(fakes.cases[0]).toMatchObject({ assigned_to: 'ann', notes: 'seen before', version: 3 })
+    expect(await page.getByRole('alert').filter({ hasText: 'Somebody else' }).count()).toBe(0)
+  })
+
   test('if closed cases leave the list, the queue returns to its last page', async () => {
     const { page, fakes } = await opened()
     await page.locator('.entry').first().waitFor()

@@ -1,9 +1,13 @@
-/** A process that reports each of its steps in a line and starts when it reads a line. */
+/**
+ * A process that reports each of its steps in a line. At each line that it reads, the next of its two parts has started.
+ */
+import { createInterface } from 'node:readline'
 import { stopSignals } from '../../runtime/stop-signals.ts'
 
-const signals = stopSignals()
+const parts = [stopSignals(), stopSignals()].entries()
 process.stdout.write('starting\n')
-process.stdin.once('data', () => {
-  signals.stopWith(() => process.stdout.write('stopping\n'))
-  process.stdout.write('started\n')
+createInterface({ input: process.stdin }).on('line', () => {
+  const [index, part] = parts.next().value!
+  process.stdout.write(`started ${index}\n`)
+  part.stopWith(() => process.stdout.write(`stopping ${index}\n`))
 })

@@ -26,12 +26,24 @@ test.each([
   expect(await ended).toEqual([code, null])
 })
 
-test('after the start, the first signal stops the process, and the second ends it immediately', async () => {
+test('after the start, the first signal stops the process, and the same signal ends it immediately', async () => {
   const { child, lines, ended } = await starting()
-  child.stdin.write('\n')
-  expect(await lines.next()).toMatchObject({ value: 'started' })
+  child.stdin.write('\n\n')
+  expect([await lines.next(), await lines.next()]).toMatchObject([{ value: 'started 0' }, { value: 'started 1' }])
   child.kill('SIGTERM')
-  expect(await lines.next()).toMatchObject({ value: 'stopping' })
+  expect([await lines.next(), await lines.next()]).toMatchObject([{ value: 'stopping 0' }, { value: 'stopping 1' }])
   child.kill('SIGTERM')
   expect(await ended).toEqual([143, null])
+})
+
+test('while one part of a process is starting, a signal lets the others stop, and stops this part once it has started', async () => {
+  const { child, lines, ended } = await starting()
+  child.stdin.write('\n')
+  expect(await lines.next()).toMatchObject({ value: 'started 0' })
+  child.kill('SIGTERM')
+  expect(await lines.next()).toMatchObject({ value: 'stopping 0' })
+  child.stdin.write('\n')
+  expect([await lines.next(), await lines.next()]).toMatchObject([{ value: 'started 1' }, { value: 'stopping 1' }])
+  child.kill('SIGKILL')
+  await ended
 })

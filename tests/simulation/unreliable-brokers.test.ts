@@ -455,3 +455,30 @@ test.each([
   })
   expect(valuesIn(cluster)).toEqual(['before'])
 })
+
+test('a client soon leaves a broker that does not know a topic yet, although it was the next one to be asked', async () => {
+  let isBehind = false
+  const { cluster, now, run } = producerWorld(
+    2,
+    (request, broker, cluster) => {
+      if (!isBehind || broker.nodeId === 1) return handleRequest(request, broker, cluster)
+      const knowledge = { ...cluster.knowledgeOf(broker), topics: new Map() }
+      handleRequest(request, broker, { ...cluster, knowledgeOf: () => knowledge })
+    },
+    BROKERS,
+  )
+  const log = cluster.log(TOPIC, 0) as PartitionLog
+  await run(async (producer) => {
+    log.moveTo(1, log.end)
+    append(producer, 'first')
+    await producer.commit(new Map(), undefined)
+    isBehind = true
+    // After five minutes, the client asks for metadata again, and asks another broker than before.
+    while (now() < 1.2 * METADATA_AGE_MS) {
+      append(producer, 'next')
+      const committedAt = now()
+      await producer.commit(new Map(), undefined)
+      expect(now() - committedAt).toBeLessThan(FENCED_MS)
+    }
+  })
+})

@@ -100,6 +100,8 @@ export function addLostSlice(entry: LeaseEntry, units: number, now: number): voi
  */
 export function learnShare(entry: LeaseEntry, reading: Reading): void {
   const { shareFrom, counter } = entry
+  // A shard that did not answer says nothing about this instance's share.
+  if (reading.nowUs === 0) return
   if (shareFrom !== undefined && reading.nowUs - shareFrom.nowUs < SHARE_INTERVAL_MS * US_PER_MS) {
     entry.takenSince += reading.taken
     return

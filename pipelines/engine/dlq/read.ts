@@ -139,14 +139,16 @@ function asDeadLetter({ offset, key, value, headers }: ScannedRecord): DeadLette
   }
 }
 
+const INTEGER = /^\d{1,15}$/
+
 /**
  * Returns the integer in the last header with this name; undefined if there is none. A producer may have set a header
  * of the same name to any bytes.
  */
 function integerIn(headers: readonly RecordHeader[], name: string): number | undefined {
   const value = headers.findLast((header) => header.key === name)?.value
-  const number = Number(value ?? Number.NaN)
-  return Number.isSafeInteger(number) ? number : undefined
+  const text = String(value ?? '')
+  return INTEGER.test(text) ? Number(text) : undefined
 }
 
 function fits(letter: DeadLetterRecord, { offsets, code, source, processor }: DeadLetterFilter): boolean {

@@ -64,8 +64,32 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
   let end: number | undefined
   let waitsForSchema: number | undefined
 
+  /**
+   * Drops the queued records from this offset on. A log that has lost its end continues with offsets that the queue
+   * already contains, and the queued records with these offsets are lost.
+   */
+  function dropFrom(offset: number): void {
+    for (let last = chunks.at(-1); last !== undefined && last.after > offset; last = chunks.at(-1)) {
+      const { chunk } = last
+      const first = chunks.length === 1 ? row : 0
+      let kept = chunk.count
+      for (; kept > first && chunk.offsets[kept - 1] >= offset; kept--) {
+        records--
+        bytes -= recordBytes(chunk, kept - 1)
+      }
+      chunks.pop()
+      if (kept === first) {
+        if (chunks.length === 0) row = 0
+        continue
+      }
+      chunks.push({ chunk: { ...chunk, count: kept }, after: offset })
+      return
+    }
+  }
+
   function push(data: PartitionData): void {
     const filled = data.chunks.filter((chunk) => chunk.count > 0)
+    if (end !== undefined && filled.length > 0 && filled[0].offsets[0] < end) dropFrom(filled[0].offsets[0])
     filled.forEach((chunk, index) => {
       const last = index === filled.length - 1
       chunks.push({ chunk, after: last ? data.nextOffset : chunk.offsets[chunk.count - 1] + 1 })

@@ -75,8 +75,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     if (hasLostEnd) store.forgetInserts(topic, partition)
     const confirmed = isOfThisTable && !hasLostEnd ? committed.offset : undefined
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
-    if (stored !== undefined && isOther) throw recreated(topic, partition, stored, 'the topic has another id now')
-    if (next !== undefined && (await isBeyondEnd(next))) throw recreated(topic, partition, next, `the log ends at ${end}`)
+    if (stored !== undefined && isOther) throw recreated(topic, partition, stored, 'the topic has another id now', true)
+    if (next !== undefined && (await isBeyondEnd(next))) throw recreated(topic, partition, next, `the log ends at ${end}`, hasLostEnd)
     // If the topic was recreated, another process may have noticed this first and deleted the mark. This process must
     // then write the mark again.
     const key = notedKey(topic, partition)
@@ -86,10 +86,11 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     return next
   }
 
-  function recreated(topic: string, partition: number, next: number, reason: string): Error {
+  /** @param mayDelete whether deleting the rows is enough; otherwise, reading would continue at the committed offset */
+  function recreated(topic: string, partition: number, next: number, reason: string, mayDelete: boolean): Error {
     return new Error(
       `table ${table.name} holds ${topic}-${partition} up to offset ${next - 1}, but ${reason}: the topic was recreated or has lost records. ` +
-        `Drop the table (or, if the topic has another id, delete the rows of this topic). The sink then fills it again.`,
+        `Drop the table${mayDelete ? ', or delete the rows of this topic' : ''}. The sink then fills it again.`,
     )
   }
 

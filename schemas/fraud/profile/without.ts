@@ -9,6 +9,10 @@ import { withoutSighting } from './seen.ts'
 
 /** Share of the squared deviations below which a rest is only an error of rounding. */
 const ROUNDING = 1e-14
+/** Bound of the errors that removing an amount adds, relative to the product of the mean and the amount's deviation. */
+const REMOVAL_ROUNDING = 8 * Number.EPSILON
+/** Amounts are whole units, so the squared deviations of amounts that differ sum up to at least half a squared unit. */
+const LEAST_M2_USD = USD_PER_UNIT ** 2 / 4
 
 /**
  * Returns a profile without a transaction that it contains individually, so that a transaction that is scored again is
@@ -42,5 +46,6 @@ function withoutAmount({ txn_count, txn_units, mean_usd, m2_usd }: FraudProfile,
   const delta = units * USD_PER_UNIT - mean_usd
   const mean = mean_usd - delta / count
   const m2 = m2_usd - delta * (units * USD_PER_UNIT - mean)
-  return { txn_count: count, txn_units: txn_units - units, mean_usd: mean, m2_usd: m2 > m2_usd * ROUNDING ? m2 : 0 }
+  const error = Math.max(m2_usd * ROUNDING, Math.abs(mean_usd * delta) * REMOVAL_ROUNDING, LEAST_M2_USD)
+  return { txn_count: count, txn_units: txn_units - units, mean_usd: mean, m2_usd: m2 > error ? m2 : 0 }
 }

@@ -77,16 +77,18 @@ export async function readBlocklist(
   const from = after === undefined ? '-' : `(${after}`
   const types = type === undefined ? BLOCKLIST_TYPES : [type]
   const lists = Array.from({ length: partitions }, (_, partition) => types.map((of) => ({ partition, key: listKey(partition, of) }))).flat()
-  const [found, missing] = await Promise.all([
-    // Reads one entry more than the page contains, to find out whether another entry follows.
-    Promise.all(lists.map(async ({ partition, key }) => placed(partition, await reader.zrangebylex(key, from, '+', 0, limit + 1)))),
+  // Reads one entry more than the page contains, to find out whether another entry follows.
+  const found = await Promise.all(
+    lists.map(async ({ partition, key }) => placed(partition, await reader.zrangebylex(key, from, '+', 0, limit + 1))),
+  )
+  const sorted = found.flat().sort((one, other) => (one.place < other.place ? -1 : 1))
+  const page = sorted.slice(0, limit)
+  const [texts, missing] = await Promise.all([
+    Promise.all(page.map(({ partition, place }) => reader.get(entryKey(partition, place.slice(PLACE_DIGITS + 1))))),
     // The flags are requested last: if entries are missing because Redis was emptied, the flags are missing too.
     missingPartitions(reader, FRAUD_BLOCKLIST_VIEW, partitions),
   ])
   if (missing.length > 0) return NOT_CAUGHT_UP
-  const sorted = found.flat().sort((one, other) => (one.place < other.place ? -1 : 1))
-  const page = sorted.slice(0, limit)
-  const texts = await Promise.all(page.map(({ partition, place }) => reader.get(entryKey(partition, place.slice(PLACE_DIGITS + 1)))))
   // An entry that was removed since its place was read is left out.
   const entries = texts.flatMap((text) => readableJson<FraudBlocklistEntry>(text) ?? [])
   return { entries, next: sorted.length > limit ? page.at(-1)?.place : undefined }

@@ -256,6 +256,17 @@ test('if all earlier amounts are equal, an amount that is scored again has the z
   }
 })
 
+test('the same holds for an amount that is close to the earlier ones', () => {
+  for (const amount of [127.04, 0.07, 9_999.99, 1_234_567.89]) {
+    for (const [count, more] of [5, 6, 11, 50].flatMap((count) => [0.01, 1, 33.33].map((more) => [count, more] as const))) {
+      const history = Array.from({ length: count }, (_, index) => pay({ at: minutesAgo(60 - index), amount }))
+      const now = pay({ id: 'again', amount: amount + more })
+      const { features } = featuresOf(now, NO_IP_FACTS, lookedUp(now, [...history, now]))
+      expect([amount, count, more, features.amount_zscore]).toEqual([amount, count, more, 0])
+    }
+  }
+})
+
 test('in-flight sums per second count in the windows and in the lifetime', () => {
   const now = pay({ amount: 3 })
   const seconds = [{ at: NOON - 2 * SECOND, count: 300, units: 300 * 20_000 }]

@@ -39,6 +39,8 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   let shownAs = ''
   /** The notes of the open case as the server last sent them. */
   let savedNotes = ''
+  /** Ends when the last requested change has been sent and answered. */
+  let sending = Promise.resolve()
   const verdict = verdicts({ onFailure, onGiven })
 
   /** @param {{ kind: string, id: string }} wanted */
@@ -96,25 +98,43 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
    * @param {string | null} assignee
    */
   async function assign(assignee) {
-    // An analyst who takes an OPEN case begins to work on it, so its status changes as well.
-    const begins = assignee !== null && open?.found?.status === 'OPEN'
-    await change({ assigned_to: assignee, ...(begins && { status: 'IN_REVIEW' }), version: open?.found?.version })
+    await change(({ status, version }) => {
+      // An analyst who takes an OPEN case begins to work on it, so its status changes as well.
+      const begins = assignee !== null && status === 'OPEN'
+      return { assigned_to: assignee, ...(begins && { status: 'IN_REVIEW' }), version }
+    })
   }
 
-  /** @param {object} change */
-  async function change(change) {
+  /**
+   * Changes the case. Changes are sent one at a time, so that each knows the version that the one before it made.
+   * @param {(found: Case) => object} fieldsOf
+   */
+  function change(fieldsOf) {
     const turn = opened
-    const id = open?.found?.case_id
-    if (open === undefined || id === undefined) return
+    const asked = open
+    sending = sending.then(() => send(turn, asked, fieldsOf))
+    return sending
+  }
+
+  /**
+   * @param {number} turn
+   * @param {Dossier | undefined} asked the case that was open when the change was requested
+   * @param {(found: Case) => object} fieldsOf
+   */
+  async function send(turn, asked, fieldsOf) {
+    const found = (turn === opened ? open : asked)?.found
+    if (found === undefined) return
     try {
-      const changed = await ask('PATCH', casePath(id), change)
-      if (turn !== opened) return
+      const changed = await ask('PATCH', casePath(found.case_id), fieldsOf(found))
+      if (turn !== opened || open === undefined) return
       onSuccess()
       draw({ ...open, found: { ...open.found, ...changed } })
       onChanged()
     } catch (error) {
       onFailure(error)
-      if (error instanceof RequestFailed && error.failure.code === 'version_conflict') await reload().catch(onFailure)
+      if (!(error instanceof RequestFailed && error.failure.code === 'version_conflict')) return
+      onChanged()
+      if (turn === opened) await reload().catch(onFailure)
     }
   }
 
@@ -124,7 +144,14 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
     await reload().catch(onFailure)
   }
 
-  onSubmit('case-notes', () => change({ notes: byId('notes', HTMLTextAreaElement).value }), onFailure)
+  onSubmit(
+    'case-notes',
+    () => {
+      const notes = byId('notes', HTMLTextAreaElement).value
+      return change(() => ({ notes }))
+    },
+    onFailure,
+  )
   document.addEventListener('keydown', (event) => {
     if (part('cases').hidden || event.ctrlKey || event.altKey || event.metaKey || isTyping(event)) return
     const key = event.key.toLowerCase()

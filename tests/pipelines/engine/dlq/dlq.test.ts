@@ -259,18 +259,21 @@ test.each([
   expect(() => asked(...args)).toThrow('see npm run dlq -- --help')
 })
 
-test('a replay keeps the timestamp of a record whose producer has set the headers of replays to other text', async () => {
-  const driver = testDriver(doubling(0), { startAt: Date.UTC(2026, 0, 1) })
-  const headers = [SENT_AT_HEADER, REPLAY_HEADER].map((key) => ({ key, value: Buffer.from('soon') }))
-  driver.pipe(numbers, 'a', -1, { headers })
-  const sentAt = driver.now
-  driver.advanceWallClock(1_000)
-  const transport = memoryTransport(driver.broker)
-  expect(await replayDeadLetters(transport, 'doubling')).toMatchObject({ replayed: 1 })
-  const replayed = driver.broker.records(numbers.name).at(-1)!
-  expect(replayed.timestamp).toBe(sentAt)
-  expect(replayed.headers.map(({ key, value }) => [key, String(value)])).toEqual([
-    [REPLAY_HEADER, '1'],
-    [SENT_AT_HEADER, String(sentAt)],
-  ])
-})
+test.each(['soon', '', ' ', '-5'])(
+  'a replay keeps the timestamp of a record whose producer has set the headers of replays to %j',
+  async (text) => {
+    const driver = testDriver(doubling(0), { startAt: Date.UTC(2026, 0, 1) })
+    const headers = [SENT_AT_HEADER, REPLAY_HEADER].map((key) => ({ key, value: Buffer.from(text) }))
+    driver.pipe(numbers, 'a', -1, { headers })
+    const sentAt = driver.now
+    driver.advanceWallClock(1_000)
+    const transport = memoryTransport(driver.broker)
+    expect(await replayDeadLetters(transport, 'doubling')).toMatchObject({ replayed: 1 })
+    const replayed = driver.broker.records(numbers.name).at(-1)!
+    expect(replayed.timestamp).toBe(sentAt)
+    expect(replayed.headers.map(({ key, value }) => [key, String(value)])).toEqual([
+      [REPLAY_HEADER, '1'],
+      [SENT_AT_HEADER, String(sentAt)],
+    ])
+  },
+)

@@ -249,7 +249,7 @@ test('a sink stops and explains what to do if its log ends before the position o
   inserts.push([70])
   const target = await tableTarget({ table: eventsTable }, store)
   await expect(target.open(partition, facts(50))).rejects.toThrow(
-    /events holds topic-2 up to offset 70, but the log ends at 50.*Drop the table/,
+    /events holds topic-2 up to offset 70, but the log ends at 50.*Drop the table\. The sink/,
   )
 })
 
