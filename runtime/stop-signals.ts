@@ -28,8 +28,8 @@ const parts = new Set<Part>()
 
 /**
  * Listens for SIGTERM and SIGINT. Until `stopWith` is called, a signal ends the process immediately, unless another
- * part of the process has something to finish. Without a listener, a process with PID 1, as in a container, would ignore
- * the signal until its runtime sends SIGKILL.
+ * part of the process has something to finish. Without a listener, a process with PID 1, as in a container, would
+ * ignore the signal until its runtime sends SIGKILL.
  */
 export function stopSignals(): StopSignals {
   const own: Part = {}

@@ -29,7 +29,9 @@ export default command({
     fraud: flag('Kills, stops, slows and empties the parts of fraud scoring while payments arrive.'),
     inventory: flag('Kills, stops and empties the parts that keep stock.'),
     search: flag('Kills and stops the parts of search, wipes its index and fills its disk, while products change.'),
-    elections: flag('Elects leaders that lack the last records of their partitions, on three brokers, while a reader and a worker with kept state use these partitions.'),
+    elections: flag(
+      'Elects leaders that lack the last records of their partitions, on three brokers, while a reader and a worker with kept state use these partitions.',
+    ),
     recommendations: flag('Kills, stops and empties the parts of recommendations while users view items and read lists.'),
   },
   environment: {

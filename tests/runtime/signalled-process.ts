@@ -1,5 +1,6 @@
 /**
- * A process that reports each of its steps in a line. At each line that it reads, the next of its two parts has started.
+ * A process that reports each of its steps in a line. At each line that it reads, the next of its two parts has
+ * started.
  */
 import { createInterface } from 'node:readline'
 import { stopSignals } from '../../runtime/stop-signals.ts'

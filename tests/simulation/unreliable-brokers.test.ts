@@ -473,7 +473,7 @@ test('a client soon leaves a broker that does not know a topic yet, although it 
     append(producer, 'first')
     await producer.commit(new Map(), undefined)
     isBehind = true
-    // After five minutes, the client asks for metadata again, and asks another broker than before.
+    // After five minutes, the client asks for metadata again, and first asks a broker that it has not asked before.
     while (now() < 1.2 * METADATA_AGE_MS) {
       append(producer, 'next')
       const committedAt = now()

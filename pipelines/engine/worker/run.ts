@@ -37,8 +37,8 @@ export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'to
   readonly log?: Log
   /**
    * Makes SIGTERM and SIGINT stop the worker gracefully. After that, the process can exit. Before the worker has joined
-   * its group, a signal ends the process immediately, unless another worker of the process runs. So does the same signal
-   * when it arrives again.
+   * its group, a signal ends the process immediately, unless another worker of the process runs. So does the same
+   * signal when it arrives again.
    */
   readonly stopOnSignals?: boolean
 }
