@@ -100,7 +100,9 @@ test('a topic that has lost records that were read is read again from its beginn
   await expect.poll(() => follower.missing).toBeUndefined()
   isLost = true
   broker.append('items', 0, record)
-  await expect.poll(() => applied).toEqual([0, 0, 1])
+  await expect.poll(() => startedOver.mock.calls.length).toBe(1)
+  // A poll that was already in flight may have read the second record before the loss was noticed.
+  await expect.poll(() => [applied.length > 2, ...applied.slice(-2)]).toEqual([true, 0, 1])
   expect(startedOver).toHaveBeenCalledOnce()
 })
 

@@ -121,8 +121,9 @@ test('if the topic has lost records, the table reads it again and loses the same
   world.broker.createTopic(spec)
   for (const [key, value] of [['a', '1'], ['b', '3']]) world.put(key, value) // biome-ignore format: short
   await expect.poll(() => world.events('table_starts_over').length, SOON).toBe(1)
-  await expect.poll(() => reports(table), SOON).toEqual({})
-  expect(['a', 'b', 'd'].map((key) => table.get(key))).toEqual([1, 3, undefined])
+  // The table answers with its earlier entries until it has read the topic.
+  await expect.poll(() => ['a', 'b', 'd'].map((key) => table.get(key)), SOON).toEqual([1, 3, undefined])
+  expect(await reports(table)).toEqual({})
 })
 
 describe('a snapshot', () => {
