@@ -1,7 +1,10 @@
-import { expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
-import { entriesOf, HOUR, LONDON, leap, MINUTE, NEW_YORK, newestLists, START, send, UNITED_STATES, WORLD } from './driving.ts'
+import { entriesOf, HOUR, LONDON, leap, MINUTE, NEW_YORK, newestLists, restartIds, START, send, UNITED_STATES, WORLD } from './driving.ts'
+
+// The overlap of two terms is estimated from tweets that their ids select, so each test always has the same ids.
+beforeEach(restartIds)
 
 /** Sends tweets from new users. */
 function tweet(driver: TestDriver, times: number, ...phrases: string[]): void {
