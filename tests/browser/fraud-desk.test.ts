@@ -228,7 +228,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
       if (route.request().method() === 'PATCH') await gate.promise
       await route.fallback()
     })
-    await page.getByLabel('Notes').fill('seen before')
+    await page.getByLabel('Notes on the case').fill('seen before')
     await page.getByRole('button', { name: 'Save notes' }).click()
     await page.getByRole('button', { name: 'Assign to me' }).click()
     gate.resolve()
