@@ -17,7 +17,7 @@ test('after a partition is unassigned or assigned again, polls no longer throw i
     await producer.commit(new Map(), undefined)
     const fetcher = transport.fetcher()
     for (const partition of [PARTITION, ...OTHERS]) fetcher.assign(partition, MISSING_OFFSET, 'fail')
-    // In the meantime, the fetcher learns that the offset exists in none of the partitions.
+    // While these requests are answered, the fetcher learns that none of the partitions contains the offset.
     for (let requests = 0; requests < PASSING_REQUESTS; requests++) await transport.offsets([PARTITION], 'end')
     await expect(fetcher.poll(POLL_MS)).rejects.toMatchObject({ code: 'OFFSET_OUT_OF_RANGE', fatal: true })
     for (const other of OTHERS) fetcher.unassign(other)

@@ -67,9 +67,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     const filledFrom = await store.topicId(topic, partition)
     const isOther = filledFrom !== undefined && topicId !== '' && filledFrom !== topicId
     // When the table has no stored position, its rows may have expired, or the records may have produced no rows.
-    // Reading then continues from the committed offset, unless that offset belongs to an earlier table or topic of this
-    // name, or to records that the log has lost. If the log has lost its end and somebody has deleted the rows, the
-    // table is thus filled from the beginning.
+    // Reading then continues from the committed offset. This offset does not count if it belongs to an earlier table or
+    // topic with this name, or if the log has lost the records before it. The table is then filled from the beginning.
     const isOfThisTable = committed?.metadata === identity && !isOther
     const hasLostEnd = isOfThisTable && (await isBeyondEnd(committed.offset))
     if (hasLostEnd) store.forgetInserts(topic, partition)

@@ -310,7 +310,7 @@ export function committer(deps: CommitterDeps): Committer {
   /**
    * Refreshes the write time of the state if the group confirms the membership. If the process was suspended for a long
    * time, another worker may have processed the partitions, and the broker may no longer have that worker's tombstones.
-   * With a fresh write time, this worker would later keep rows that the other worker has deleted.
+   * If this worker then refreshed the write time, it would later keep rows that the other worker has deleted.
    */
   async function refreshAge(now: number): Promise<void> {
     if (elapsed(lastAgeRefresh, now) < AGE_REFRESH_MS) return

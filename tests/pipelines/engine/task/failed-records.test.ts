@@ -45,7 +45,7 @@ const LARGE_TEXT = 'x'.repeat(4_200_000)
 
 /**
  * Creates a topology that adds up numbers per key in a store, and over all records in a variable of the build function.
- * For each record, the topology also schedules a timer, changes rows of three other stores, and emits the key's sum.
+ * Each record also schedules a timer and changes a row in each of three other stores. The key's sum is then emitted.
  * @param sumFormat format of the sums in the store
  */
 function adding(onError?: OnError, options: SourceOptions<string, number> = {}, sumFormat = numberFormat) {
