@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { bodyReader } from '../avro/body-reader.ts'
-import { ASCII_END, cursor } from '../avro/cursor.ts'
+import { ASCII_END, CONTINUES, cursor } from '../avro/cursor.ts'
 import { compileDecoder, type Decode } from '../avro/decoder.ts'
 import { lastBlockEnd, readBlockCount, readInt, readLength, readLong, skipLong } from '../avro/read.ts'
 import { HEADER_BYTES } from '../avro/value.ts'
@@ -16,6 +16,10 @@ import type { TrendEntry, TrendOutput } from './types.ts'
  */
 const LEAST_ENTRY_BYTES = 38
 const DOUBLES_BYTES = 24
+/** Varints of at most this many bytes need no further check. They are always an int, a safe integer and a 64-bit integer. */
+const SURE_INT_BYTES = 4
+const SAFE_LONG_BYTES = 7
+const SURE_INT64_BYTES = 9
 const SOURCES: readonly TrendOutput['source'][] = ['pipeline', 'endpoint']
 
 /**
@@ -127,27 +131,38 @@ function skipText(body: Buffer, at: number, field: string): number {
   const length = checked(readLength(body, at, body.length), field)
   const start = cursor.at
   const end = start + length
-  for (let i = start; i < end; i++) {
-    if (body[i] < ASCII_END) continue
-    if (!isUtf8(body.subarray(start, end))) throw malformed(field, 'the string is not valid UTF-8')
-    break
-  }
+  let bits = 0
+  for (let i = start; i < end; i++) bits |= body[i]
+  if (bits >= ASCII_END && !isUtf8(body.subarray(start, end))) throw malformed(field, 'the string is not valid UTF-8')
   return end
 }
 
 function skipNumber(body: Buffer, at: number, field: string): number {
+  const end = varintEnd(body, at)
+  if (end - at <= SAFE_LONG_BYTES && end <= body.length) return end
   checked(readLong(body, at, body.length), field)
   return cursor.at
 }
 
 function skipInt(body: Buffer, at: number, field: string): number {
+  const end = varintEnd(body, at)
+  if (end - at <= SURE_INT_BYTES && end <= body.length) return end
   checked(readInt(body, at, body.length), field)
   return cursor.at
 }
 
 function skipId(body: Buffer, at: number, field: string): number {
+  const end = varintEnd(body, at)
+  if (end - at <= SURE_INT64_BYTES && end <= body.length) return end
   skipLong(body, at, body.length)
   return checked(cursor.at, field)
+}
+
+/** Returns where a varint ends. If the bytes end within it, the result is greater than their length. */
+function varintEnd(body: Buffer, at: number): number {
+  let last = at
+  while (last < body.length && body[last] >= CONTINUES) last++
+  return last + 1
 }
 
 /** Skips a union of null and another type. */
