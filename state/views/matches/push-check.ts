@@ -20,7 +20,7 @@ export interface MatchToTell {
 /**
  * - `open`: nothing forbids the push
  * - `severed`: a block or the end of the match hides the two users from each other
- * - `deleted`: one of the users no longer has a profile, or has deleted the profile since the match and created a new one
+ * - `deleted`: one of the users no longer has a profile, or has created a new profile since the match
  * - `unknown`: the view is being built, or it contains a severed relation but not the match yet
  */
 export type MatchVerdict = 'open' | 'severed' | 'deleted' | 'unknown'
