@@ -15,8 +15,8 @@ const MAX_DISTANCE_KM = 500
 const MAX_PHOTOS = 9
 const MAX_PHOTO_URL = 2_048
 export const MAX_CANDIDATES = 50
-const MAX_SWIPE_MS = 86_400_000
-const MAX_POSITION = 1_000_000
+/** Maximum duration and position of a swipe, which are 32-bit integers in its record. */
+const MAX_SWIPE_DETAIL = 2 ** 31 - 1
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
@@ -118,8 +118,8 @@ export const SwipeBody = z
     direction: z
       .enum(['LEFT', 'RIGHT', 'SUPER_LIKE'])
       .openapi({ description: 'LEFT is a pass, RIGHT is a like, and SUPER_LIKE is a stronger like.' }),
-    swipe_duration_ms: z.int().min(0).max(MAX_SWIPE_MS).optional(),
-    feed_position: z.int().min(0).max(MAX_POSITION).optional(),
+    swipe_duration_ms: z.int().min(0).max(MAX_SWIPE_DETAIL).optional(),
+    feed_position: z.int().min(0).max(MAX_SWIPE_DETAIL).optional(),
   })
   .openapi('Swipe')
 export type Swipe = z.output<typeof SwipeBody>

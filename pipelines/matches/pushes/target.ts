@@ -28,13 +28,13 @@ const PROFILES_LATE_MS = 60_000
 
 /**
  * Creates the target that delivers pushes. It drops a push if a block or the end of the match has since separated the
- * users, or if one of them is deleted.
+ * users, or if one of them has deleted their profile.
  */
 export function pushTarget({ send, check, partitionOf, now }: PushTargetOptions): DeliveryTarget {
   const placed = (id: string) => ({ id, partition: partitionOf(id) })
 
   async function deliver(push: MatchNotification): Promise<DeliveryOutcome> {
-    const match = { user: placed(push.user_id), other: placed(push.other_id) }
+    const match = { user: placed(push.user_id), other: placed(push.other_id), matchedAt: push.matched_at }
     let verdict: MatchVerdict
     try {
       verdict = await check(match)

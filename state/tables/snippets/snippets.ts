@@ -126,15 +126,15 @@ export interface SnippetSearch {
   readonly now: number
 }
 
-/**
- * Returns the ids of public snippets, newest first. `total` is at most MOST_FOUND, and 0 for a page after the last one.
- */
+/** Returns the ids of public snippets, newest first. `total` is at most MOST_FOUND. */
 export async function searchSnippets(reader: TableReader, search: SnippetSearch): Promise<{ total: number; ids: string[] }> {
   const { words, from, count, now } = search
   const patterns = words.map((word) => spellingsOf(word).map((spelling) => `%${spelling.replaceAll(/[\\%_]/g, '\\$&')}%`))
   const named = patterns.flatMap((all, index) => all.map((pattern, spelling) => [parameterOf(index, spelling), pattern]))
   const params = { ...Object.fromEntries(named), from, count, now }
   const rows = await readRows<[id: string, total: number]>(reader, searchQuery(patterns), params, SEARCH_SETTINGS)
+  // Each row contains the total, so a page after the last one lacks it.
+  if (rows.length === 0 && from > 0) return { total: (await searchSnippets(reader, { ...search, from: 0, count: 1 })).total, ids: [] }
   return { total: rows[0]?.[1] ?? 0, ids: rows.map(([id]) => id) }
 }
 

@@ -1,3 +1,5 @@
+import type { MatchProfile } from '../../../schemas/matches/types.ts'
+import { readableJson } from '../readable.ts'
 import { caughtUpKey, type ListReader, type ViewReader } from '../view.ts'
 import { isSeveredNote, severedFields } from './recent.ts'
 import { isSevered, parseRelation } from './relation.ts'
@@ -11,12 +13,14 @@ export type PushCheckReader = Pick<ViewReader & ListReader, 'get' | 'hget' | 'hm
 export interface MatchToTell {
   readonly user: PlacedUser
   readonly other: PlacedUser
+  /** Epoch ms. */
+  readonly matchedAt: number
 }
 
 /**
  * - `open`: nothing forbids the push
  * - `severed`: a block or the end of the match hides the two users from each other
- * - `deleted`: one of the users no longer has a profile
+ * - `deleted`: one of the users no longer has a profile, or has created a new profile since the match
  * - `unknown`: the view is being built, or it contains a severed relation but not the match yet
  */
 export type MatchVerdict = 'open' | 'severed' | 'deleted' | 'unknown'
@@ -25,7 +29,7 @@ export type MatchVerdict = 'open' | 'severed' | 'deleted' | 'unknown'
  * Checks whether two matched users may still be notified about each other. The API notes blocks and ends of matches for
  * both users before it responds, so this check finds them even while the view lags behind.
  */
-export async function checkMatch(reader: PushCheckReader, { user, other }: MatchToTell): Promise<MatchVerdict> {
+export async function checkMatch(reader: PushCheckReader, { user, other, matchedAt }: MatchToTell): Promise<MatchVerdict> {
   const keys = userKeys(user.partition, user.id)
   const otherKeys = userKeys(other.partition, other.id)
   const [profile, otherProfile, recent, text, ...flags] = await Promise.all([
@@ -43,6 +47,10 @@ export async function checkMatch(reader: PushCheckReader, { user, other }: Match
   if (flags.includes(null)) return 'unknown'
   if (profile === null || otherProfile === null) return 'deleted'
   const relation = text === null ? undefined : parseRelation(text, null)
+  // A deletion ends all matches, but the profile of a user who has returned does not show this. A profile may also seem
+  // to be newer than an existing match, because the clocks of processes differ. The view then soon includes the match.
+  const isNewer = [profile, otherProfile].some((text) => (readableJson<MatchProfile>(text)?.created_at ?? 0) > matchedAt)
+  if (isNewer && relation?.matchedAt === undefined) return 'deleted'
   if (relation === undefined || !isSevered(relation)) return 'open'
   // Users cannot match while one of them blocks the other. If the stored relation has a block but no match, the block
   // is older than the match and has been lifted since.

@@ -367,7 +367,10 @@ describe('lists', () => {
     expect(found.words).toEqual(['two', 'words'])
     expect(search.body).toMatchObject({ total: 3, pastes: [{ paste_id: body.paste_id }] })
     expect((await send('GET', '/api/v1/pastes?q=%20')).body.pastes).toHaveLength(1)
-    expect((await send('GET', `/api/v1/pastes?q=${'x'.repeat(101)}`)).status).toBe(400)
+    for (const letter of ['x', encodeURIComponent('𝒙')]) {
+      expect((await send('GET', `/api/v1/pastes?q=${letter.repeat(100)}`)).status).toBe(200)
+      expect((await send('GET', `/api/v1/pastes?q=${letter.repeat(101)}`)).status).toBe(400)
+    }
   })
 
   test('lists reach the 2,000th snippet even if the page size does not divide 2,000, and their total counts no snippet that cannot be listed', async () => {

@@ -295,9 +295,24 @@ test('no data of a deleted user is stored again, even if an API accepts it after
   profile(ANN, {}, 'delete')
   swiped(swipe(ANN, BOB, 'RIGHT', driver.now + 1))
   locate(ANN, TOWN.lat, TOWN.lon, driver.now + 1)
-  expect(driver.metrics.dropped.get('before_deletion')).toBe(2)
+  expect(driver.metrics.dropped.get('before_deletion')).toBe(1)
   expect(user(ANN)).toMatchObject({ lat: null, lon: null, last_swipe: null })
   expect([driver.store<SeenSetStore<string, string>>('seen').pages(ANN), driver.read(pairSwipes)]).toEqual([[], []])
+  // The swipe waits for a new profile, but not for long.
+  driver.advanceWallClock(11 * MINUTE_MS)
+  expect([...driver.store<KeyedStore<string, SwipeEvent>>('waiting').scan()]).toEqual([])
+})
+
+test('a swipe of a user who has returned counts even if it is read before the new profile', () => {
+  const { profile, swipedBefore, driver } = usersDriver()
+  profile(ANN)
+  profile(BOB)
+  profile(ANN, {}, 'delete')
+  const like = swipe(ANN, BOB, 'RIGHT', driver.now + 2)
+  swipedBefore(like)
+  profile(ANN)
+  expect(driver.read(matchSwipes).map(({ value }) => value)).toEqual([like])
+  expect(driver.read(pairSwipes)).toHaveLength(1)
 })
 
 test('if a user recreates a deleted profile, new swipes change scores even while the old swipes on the same users are still stored', () => {

@@ -90,7 +90,7 @@ function view() {
     texts.set(userKeys(partitionOf(id), id).profile, '{}')
   }
   const placed = (id: string) => ({ id, partition: partitionOf(id) })
-  const verdict = () => checkMatch(reader, { user: placed('ann'), other: placed('bob') })
+  const verdict = () => checkMatch(reader, { user: placed('ann'), other: placed('bob'), matchedAt: PUSH.matched_at })
   return { texts, hash, apply, verdict }
 }
 
@@ -152,4 +152,18 @@ test.each(['ann', 'bob'])('no push is sent if %s has deleted their profile', asy
   const { texts, verdict } = view()
   texts.delete(userKeys(partitionOf(id), id).profile)
   expect(await verdict()).toBe('deleted')
+})
+
+test.each(['ann', 'bob'])('no push is sent if %s has deleted their profile since the match and created a new one', async (id) => {
+  const { texts, apply, verdict } = view()
+  const created = (created_at: number) => texts.set(userKeys(partitionOf(id), id).profile, JSON.stringify({ created_at }))
+  created(PUSH.matched_at)
+  expect(await verdict()).toBe('open')
+  created(PUSH.matched_at + 1)
+  expect(await verdict()).toBe('deleted')
+  apply('ann:bob', { ...RELATION, match_id: null, conversation_id: null, matched_at: null, is_blocked: true })
+  expect(await verdict()).toBe('deleted')
+  // The two users have matched again, or the clock that dated the match was behind.
+  apply('ann:bob', RELATION)
+  expect(await verdict()).toBe('open')
 })
