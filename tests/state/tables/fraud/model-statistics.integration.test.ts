@@ -40,7 +40,7 @@ function event(id: string, at: number, amount: number, payment_fraud: number): T
   }
 }
 
-test('scores of the given versions are counted by the newest verdict, and features by bins from earlier days', async () => {
+test('scores of the given versions are counted by newest verdict, and feature values are counted in bins derived from earlier days', async () => {
   const { client } = await testDatabase()
   let offset = 0
   async function fill<V>(table: Table<string, V>, values: readonly V[]): Promise<void> {
