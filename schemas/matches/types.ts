@@ -141,7 +141,7 @@ export interface MatchRelation {
 export interface MatchSeen {
   /** the page; null in a record with self */
   page: null | Buffer
-  /** swipes that were processed since the last such record; this record and earlier ones include them, and all older swipes on the same targets */
+  /** in a record with self: the swipes that were processed since the user's previous record with self; this record and the user's earlier records reflect these swipes and all older swipes on the same targets. Empty in a record of a page */
   swipes: IncludedSwipe[]
   /** null in a record of a page */
   self: null | MatchSelf

@@ -28,7 +28,7 @@ function refusing(messages: readonly string[]) {
   return { create: () => ensureTopics(context, cluster, [{ name: 't', partitions: 0 }]), asked: () => asked }
 }
 
-test('creating a topic is repeated while all brokers are fenced, as after a start', async () => {
+test('topic creation is retried while all brokers are fenced, for example just after the cluster has started', async () => {
   const { create, asked } = refusing([FENCED, FENCED])
   await create()
   expect(asked()).toBe(2)
