@@ -109,7 +109,9 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
       const next = await log.renew(id)
       if (next !== id) adopt(next)
     } catch (error) {
-      status = 'fenced'
+      // An unanswered request may have raised the epoch, so a higher epoch later does not prove that another process
+      // exists.
+      status = error instanceof FencedError ? 'fenced' : 'new'
       context.runtime.log.warn({ err: error, transactionalId }, 'kafka_epoch_not_renewed')
     }
   }
