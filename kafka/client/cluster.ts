@@ -130,6 +130,8 @@ export function openCluster(context: Context): Cluster {
    */
   const unreliable = new Map<string, number>()
   let failures = 0
+  /** The addresses of brokers that did not answer their last request. */
+  const silent = new Set<string>()
   /** The address of the broker that answered last. */
   let answeredBy: string | undefined
   const namesById = new Map<string, string>()
@@ -138,6 +140,7 @@ export function openCluster(context: Context): Cluster {
   let refreshing: Refresh | undefined
   /** The next metadata request, which collects topics while another request is in flight. */
   let waiting: Refresh | undefined
+  let isRefreshingAll = false
   let refreshedAt = Number.NEGATIVE_INFINITY
   let refreshFailedAt = Number.NEGATIVE_INFINITY
 
@@ -147,11 +150,13 @@ export function openCluster(context: Context): Cluster {
       try {
         const answer = await request(await connections.get(broker))
         unreliable.delete(address)
+        silent.delete(address)
         answeredBy = address
         return answer
       } catch (error) {
         if (!(error instanceof Disconnected)) throw error
         unreliable.set(address, ++failures)
+        silent.add(address)
         errors.push(error)
       }
     }
@@ -292,12 +297,36 @@ export function openCluster(context: Context): Cluster {
     }
   }
 
-  function leader(topic: string, partition: number): Leader | undefined {
-    if (runtime.monotonic() - refreshedAt > METADATA_MAX_AGE_MS && refreshing === undefined && waiting === undefined) {
-      // A leader that is cut off from the controller names itself, and answers readers as if nothing was appended.
+  /**
+   * Refreshes all topics, from another broker than the one that answered last: a leader that is cut off from the
+   * controller names itself, and answers readers as if nothing was appended. If that other broker did not answer its
+   * last request, it gets a request of its own first. Otherwise, all requests would wait for a broker that hangs.
+   */
+  async function refreshAll(): Promise<void> {
+    isRefreshingAll = true
+    try {
+      const next = inOrder().find(([address]) => address !== answeredBy)
+      const isBack = next === undefined || !silent.has(next[0]) || (await answers(next[1]))
       distrust()
-      refresh([...known]).catch(() => {})
+      if (next !== undefined && !isBack) unreliable.set(next[0], ++failures)
+      await refresh([...known])
+    } finally {
+      isRefreshingAll = false
     }
+  }
+
+  async function answers(broker: Broker): Promise<boolean> {
+    try {
+      await ask(await connections.get(broker), metadataV12.api, [], false, false)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  function leader(topic: string, partition: number): Leader | undefined {
+    const isDue = runtime.monotonic() - refreshedAt > METADATA_MAX_AGE_MS
+    if (isDue && !isRefreshingAll && refreshing === undefined && waiting === undefined) refreshAll().catch(() => {})
     const found = topics.get(topic)?.leaders[partition]
     return found !== undefined && found.epoch >= (seen.get(topic)?.latest[partition] ?? found.epoch) ? found : undefined
   }

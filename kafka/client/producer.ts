@@ -16,7 +16,7 @@ import { MemberFenced } from './errors.ts'
 import { getOrAdd } from './get-or-add.ts'
 import { listOffsets } from './list-offsets.ts'
 import type { Context } from './options.ts'
-import { openSender } from './sender.ts'
+import { openSender, STOPPED } from './sender.ts'
 import { openTransactionLog, type ProducerId, type TransactionLog } from './transaction.ts'
 
 /**
@@ -109,7 +109,9 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
       const next = await log.renew(id)
       if (next !== id) adopt(next)
     } catch (error) {
-      status = 'fenced'
+      // An unanswered request may have raised the epoch, so a higher epoch later does not prove that another process
+      // exists.
+      status = error instanceof FencedError ? 'fenced' : 'new'
       context.runtime.log.warn({ err: error, transactionalId }, 'kafka_epoch_not_renewed')
     }
   }
@@ -298,9 +300,10 @@ async function nextOffsets(
 
 /**
  * Throws the most significant failure, if there is one. A FencedError takes precedence, because a fence explains all
- * other failures.
+ * other failures. A step that was stopped comes last, because the failure of the other step has stopped it.
  */
 function throwWorst(steps: readonly PromiseSettledResult<void>[]): void {
   const reasons: unknown[] = steps.filter((step) => step.status === 'rejected').map((step) => step.reason)
-  if (reasons.length > 0) throw reasons.find((reason) => reason instanceof FencedError) ?? reasons[0]
+  const isCause = (reason: unknown) => !(reason instanceof TransportError && reason.code === STOPPED)
+  if (reasons.length > 0) throw reasons.find((reason) => reason instanceof FencedError) ?? reasons.find(isCause) ?? reasons[0]
 }

@@ -18,6 +18,9 @@ const LONGEST_RETRY_MS = 1_000
 /** The reason for a retry when the metadata names no leader. */
 const NO_LEADER = 'LEADER_NOT_AVAILABLE'
 
+/** Error code of a `drain` that `settle` has stopped. */
+export const STOPPED = 'STOPPED'
+
 /** What the sender needs from its producer. */
 export interface SenderHooks {
   identity(): ProducerIdentity
@@ -80,7 +83,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     if (failure !== undefined) throw failure
     // Without an error, the caller would treat unacknowledged records as acknowledged.
     if (stopping.signal.aborted)
-      throw new TransportError('STOPPED', 'sending was stopped before everything was acknowledged', { fatal: false })
+      throw new TransportError(STOPPED, 'sending was stopped before everything was acknowledged', { fatal: false })
   }
 
   function isOver(): boolean {

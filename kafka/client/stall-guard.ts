@@ -23,7 +23,8 @@ export interface StallThreadData {
 
 export function openStallGuard({ options, runtime }: Context): StallGuard {
   const mark = new SharedMoment()
-  const kept = new Set<number>()
+  /** The messages that describe the present memberships, keyed by id. */
+  const kept = new Map<number, StallMessage>()
   let thread: Worker | undefined
   let cancelTimer = () => {}
   let lastId = 0
@@ -44,10 +45,22 @@ export function openStallGuard({ options, runtime }: Context): StallGuard {
     return worker
   }
 
+  /**
+   * Passes the present state of a membership to the thread. If the system permits no further threads, the membership
+   * goes on without a guard, and the next change of any membership tries again.
+   */
   function post(message: StallMessage): void {
     if (closed) return
-    thread ??= start()
-    thread.postMessage(message)
+    if (thread !== undefined) thread.postMessage(message)
+    else if (kept.size > 0) {
+      try {
+        thread = start()
+      } catch (error) {
+        runtime.log.warn({ err: error }, 'kafka_stall_guard_not_started')
+        return
+      }
+      for (const known of kept.values()) thread.postMessage(known)
+    }
   }
 
   function guard(): GuardedMembership {
@@ -58,9 +71,10 @@ export function openStallGuard({ options, runtime }: Context): StallGuard {
       update(session) {
         if (closed) return
         const wasIdle = kept.size === 0
-        kept.add(id)
+        const message: StallMessage = { type: 'keep', id, session, beats: beats.memory }
+        kept.set(id, message)
         if (wasIdle) markTurn()
-        post({ type: 'keep', id, session, beats: beats.memory })
+        post(message)
       },
       takeEpoch() {
         const { count, epoch } = beats

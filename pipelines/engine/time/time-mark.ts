@@ -26,10 +26,17 @@ export interface TimeMark {
 }
 
 /**
+ * If the end of a log stays below a target for longer than this, the log has lost records, for example in an unclean
+ * leader election. After an ordinary election, it takes less than a second until readers see all records again.
+ */
+const LOST_AFTER_MS = 30_000
+
+/**
  * A time W is due once a fetch was sent at W + delay or later. For each source, the high watermark in the response to
  * such a fetch is the target. W is ready when all sources are processed up to their targets. There is only one due time
  * at once: the stage first processes its backlog up to the targets, and then gets new targets, for the latest time that
- * is due by then. Times that passed while the worker was stopped are therefore skipped.
+ * is due by then. Times that passed while the worker was stopped are therefore skipped. If a log has lost the records
+ * before its target, its new end becomes the target. Otherwise, time would stand still until as many records follow.
  *
  * When the clock is set back, times start again from the new reading, because earlier markers for times after that
  * reading are no longer valid. Later stages do not close a time twice.
@@ -40,6 +47,20 @@ export function timeMark(everyMs: number, delayMs: number, sourceCount: number, 
   let lastSent = -Infinity
   let due: number | undefined
   let targets: (number | undefined)[] = []
+  /** For each source, the time since which the end of its log has been below the target. */
+  let shortSince: (number | undefined)[] = []
+
+  /** Lowers the target of a source that has lost records. */
+  function expectTarget(index: number, fetchedAt: number, highWatermark: number): void {
+    const target = targets[index]
+    if (target === undefined || highWatermark >= target) {
+      shortSince[index] = undefined
+      return
+    }
+    const since = shortSince[index] ?? fetchedAt
+    shortSince[index] = since
+    if (fetchedAt - since > LOST_AFTER_MS) targets[index] = highWatermark
+  }
 
   return {
     observe(index, fetchedAt, highWatermark, now) {
@@ -54,7 +75,9 @@ export function timeMark(everyMs: number, delayMs: number, sourceCount: number, 
         if (latest <= lastSent) return
         due = latest
         targets = new Array(sourceCount).fill(undefined)
+        shortSince = []
       }
+      expectTarget(index, fetchedAt, highWatermark)
       if (targets[index] === undefined && fetchedAt >= due + delayMs) targets[index] = highWatermark
     },
     get asksFrom() {

@@ -156,6 +156,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     resume,
     resetOf,
     exactlyOnce,
+    reopen: (task) => member.reopen([task]),
     runtime,
   })
   const schemas = schemaWaits({ schemas: serdes.schemas, runtime, stopping, wake })

@@ -24,6 +24,12 @@ const MAX_DIRTY_KEYS = 50_000
  */
 const FLUSH_BYTES = 1_048_576
 /**
+ * Time after which a transaction is committed, regardless of the commit interval, if a part of it was sent with
+ * `flushFull`. Together with `LONGEST_STALL_WAIT_MS`, it is shorter than the transaction timeout of 10 s. A longer
+ * commit interval would otherwise make every large transaction time out.
+ */
+const LONGEST_SENT_MS = 2_000
+/**
  * Commit interval for positions that have moved only past control records. These commits matter only for the lag that
  * operators see.
  */
@@ -163,10 +169,10 @@ export function committer(deps: CommitterDeps): Committer {
   /** How long the last commit took from the beginning of step 1 to the answer of the brokers. */
   let lastTookMs = 0
   /**
-   * True after a part of the open transaction was sent. The broker aborts a transaction that stays open beyond its
-   * timeout.
+   * Monotonic time (ms) at which the first part of the open transaction was sent; undefined if nothing was sent. The
+   * broker aborts a transaction that stays open beyond its timeout.
    */
-  let sentEarly = false
+  let sentSince: number | undefined
 
   const hasWork = () => tasks.running().some((task) => task.hasWork)
 
@@ -185,6 +191,10 @@ export function committer(deps: CommitterDeps): Committer {
    */
   function commitsAtOnce(): boolean {
     return deps.commitWhenIdle && tasks.running().every((task) => task.caughtUp)
+  }
+
+  function isSentLong(): boolean {
+    return sentSince !== undefined && runtime.monotonic() - sentSince >= LONGEST_SENT_MS
   }
 
   /**
@@ -212,7 +222,7 @@ export function committer(deps: CommitterDeps): Committer {
     lastCommitAt = preparedAt
     // A tick of the caught-up clock runs in step 1 and often changes nothing, so there may be nothing to send. Without
     // an answer from the brokers, it is unknown whether this worker still owns the partitions, so the write time stays.
-    if (!moved && !sentEarly && producer.pendingBytes === 0) return write(prepared, NOTHING_SENT, undefined)
+    if (!moved && sentSince === undefined && producer.pendingBytes === 0) return write(prepared, NOTHING_SENT, undefined)
     // This commit also refreshes the write time of idle tasks, because a busy worker may never find the time to ask the
     // group. The brokers accept the commit only from a member, so no request to the group is necessary.
     const refreshes = elapsed(lastAgeRefresh, preparedAt) >= AGE_REFRESH_MS
@@ -221,7 +231,7 @@ export function committer(deps: CommitterDeps): Committer {
     const ends = producer.commit(prepared.offsets, deps.group)
     const begun: UnderWay = { prepared, idle, ends, startedAt, preparedAt, answered: false }
     underWay = begun
-    sentEarly = false
+    sentSince = undefined
     function answer(): void {
       begun.answered = true
       lastTookMs = runtime.monotonic() - startedAt
@@ -283,7 +293,7 @@ export function committer(deps: CommitterDeps): Committer {
     restarts++
     session.dropBatch()
     await producer.abort()
-    sentEarly = false
+    sentSince = undefined
     deps.reopen(tasks.running())
   }
 
@@ -343,7 +353,8 @@ export function committer(deps: CommitterDeps): Committer {
       // While another commit is running, the brokers are not ready for the next one, so the open transaction grows.
       if (underWay !== undefined && !full) return
       const { closingDue } = tasks
-      const due = full || tasks.commitDue || elapsed(lastCommitAt, now) >= spacingMs()
+      const sentEarly = sentSince !== undefined
+      const due = full || tasks.commitDue || isSentLong() || elapsed(lastCommitAt, now) >= spacingMs()
       // Time handlers may take longer than the transaction timeout, so a transaction that was partly sent is committed
       // before they begin.
       if (due || (closingDue && sentEarly) || (!worked && commitsAtOnce())) {
@@ -352,11 +363,11 @@ export function committer(deps: CommitterDeps): Committer {
         return
       }
       if (closingDue || producer.pendingBytes < FLUSH_BYTES) return
-      sentEarly = true
+      sentSince ??= runtime.monotonic()
       producer.flushFull(deps.group).catch(() => {}) // The commit throws the same error.
     },
     async commitBeforeHandlers() {
-      if (sentEarly && tasks.closingDue && tasks.atRest) await commit()
+      if (sentSince !== undefined && tasks.closingDue && tasks.atRest) await commit()
     },
     commit,
     commitOrRollBack,
@@ -376,7 +387,7 @@ export function committer(deps: CommitterDeps): Committer {
     collectMs: (now) => Math.max(0, commitSoonMs - elapsed(lastCommitAt, now) - FETCH_BEFORE_COMMIT_MS),
     reset() {
       lastCommitAt = runtime.now()
-      sentEarly = false
+      sentSince = undefined
     },
     get commits() {
       return commits

@@ -12,9 +12,14 @@ export interface PartitionCounts {
   tasksOf(part: SubTopology): number
   /** Explains why some partitions have no task, with one text for each affected sub-topology. */
   readonly withoutTask: readonly string[]
-  /** The topics that no longer existed when they were last looked up. */
+  /**
+   * The topics that the last two answers lacked. A single answer proves nothing, because it may come from a broker that
+   * has fallen behind.
+   */
   readonly missing: readonly string[]
-  /** Notes which topics are missing from `found`. @returns those that were not missing before */
+  /** True when the last answer lacked a topic that the answer before contained. */
+  readonly mayBeMissing: boolean
+  /** Notes which topics are missing from an answer. @returns the topics that `missing` did not contain before */
   noteMissing(found: ReadonlyMap<string, number>): string[]
   /** Returns true if the partition was added after the worker had started. */
   isNew(partition: TopicPartition): boolean
@@ -38,6 +43,8 @@ export function partitionCounts(topology: string, parts: readonly SubTopology[],
   const { counts: first, stateCounts } = prepared
   const topics = new Map(first)
   let missing: readonly string[] = []
+  /** The topics that the last answer lacked. */
+  let absent: readonly string[] = []
 
   const countOf = (topic: string) => topics.get(topic) ?? 0
   const differs = ({ sources }: SubTopology) => sources.some((source) => countOf(source) !== countOf(sources[0]))
@@ -68,9 +75,13 @@ export function partitionCounts(topology: string, parts: readonly SubTopology[],
     get missing() {
       return missing
     },
+    get mayBeMissing() {
+      return absent.length > missing.length
+    },
     noteMissing(found) {
-      const before = missing
-      missing = [...topics.keys()].filter((topic) => !found.has(topic))
+      const [before, absentBefore] = [missing, absent]
+      absent = [...topics.keys()].filter((topic) => !found.has(topic))
+      missing = absent.filter((topic) => absentBefore.includes(topic))
       return missing.filter((topic) => !before.includes(topic))
     },
     isNew: ({ topic, partition }) => partition >= (first.get(topic) ?? Infinity),

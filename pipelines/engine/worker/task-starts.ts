@@ -120,6 +120,8 @@ export interface TaskStartDeps {
   readonly resume: (partition: TopicPartition) => void
   readonly resetOf: (source: TopicPartition) => OffsetReset
   readonly exactlyOnce: boolean
+  /** Closes a task and creates a new one, which asks for all of its offsets again. */
+  readonly reopen: (task: StreamTask) => void
   readonly runtime: Runtime
 }
 
@@ -273,19 +275,14 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     log.info({ topology, task: task.id, restored_records: records, took_ms: Math.round(runtime.monotonic() - startedAt) }, 'task_running')
   }
 
-  /**
-   * Throws if the log has been shorter than when the restore began for too long. The worker then starts over and asks
-   * for the ends again.
-   */
-  function expectEnd(key: string, open: OpenChangelog, { nextOffset, highWatermark }: PartitionData): void {
+  /** Returns true if the log has been shorter than when the restore began for too long. */
+  function isTooShort(open: OpenChangelog, { nextOffset, highWatermark }: PartitionData): boolean {
     if (nextOffset >= open.to || nextOffset < highWatermark) {
       open.shortSince = undefined
-      return
+      return false
     }
     open.shortSince ??= runtime.monotonic()
-    if (runtime.monotonic() - open.shortSince <= SHORT_LOG_MS) return
-    const message = `${key} ends at offset ${highWatermark}, but ended at ${open.to} when the restore began`
-    throw new TransportError('LOG_TRUNCATED', message, { fatal: false })
+    return runtime.monotonic() - open.shortSince > SHORT_LOG_MS
   }
 
   return {
@@ -313,8 +310,12 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       if (data.wasReset) open.to = Math.min(open.to, data.highWatermark)
       for (const chunk of data.chunks) restoring.records += chunk.count
       open.position = data.nextOffset
-      expectEnd(key, open, data)
-      if (data.nextOffset >= open.to) {
+      if (isTooShort(open, data)) {
+        const { task } = restoring
+        log.warn({ topology, task: task.id, changelog: key, end: data.highWatermark, expected: open.to }, 'changelog_became_shorter')
+        // Only this task asks for the end again. The other tasks must not stop because of this log.
+        deps.reopen(task)
+      } else if (data.nextOffset >= open.to) {
         changelogs.delete(key)
         unassign(changelog)
         restoring.open--

@@ -56,7 +56,7 @@ export interface WorkerStatus {
   readonly ready: boolean
   /** Explains which partitions have no task because their topics have gained partitions. */
   readonly withoutTask: readonly string[]
-  /** The topics that no longer existed when they were last looked up. */
+  /** The topics that did not exist any more when they were looked up the last two times. */
   readonly deletedTopics: readonly string[]
   readonly tasks: readonly StreamTask[]
   readonly restoring: readonly RestoreProgress[]

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { openCluster } from '../../../kafka/client/cluster.ts'
-import { type Context, kafkaOptions } from '../../../kafka/client/options.ts'
+import { type Context, kafkaOptions, type NewConnection } from '../../../kafka/client/options.ts'
 import { type Connection, Reader, Writer } from '../../../kafka/client/protocol.ts'
-import { manualRuntime } from '../../../runtime/manual.ts'
+import { type ManualRuntime, manualRuntime } from '../../../runtime/manual.ts'
 
 const TOPIC_AUTHORIZATION_FAILED = 29
 const NODE = 1
@@ -12,7 +12,7 @@ const ID = '00000000-0000-4000-8000-000000000001'
 type Parser = (correlationId: number, apiKey: number, apiVersion: number, reader: Reader) => unknown
 type Callback = (error: Error | null, response?: unknown) => void
 
-/** Returns the response to a metadata request of version 12 from a broker that refuses the topic `secret`. */
+/** Returns the response to a metadata request of version 12 from a cluster that refuses the topic `secret`. */
 function metadataAnswer(request: Reader): Writer {
   const names = request.readArray((topic) => {
     topic.readUUID()
@@ -63,4 +63,64 @@ test('a broker that refuses one topic does not keep the client from finding the 
     { status: 'fulfilled' },
   ])
   expect(cluster.leader('open', 0)?.nodeId).toBe(NODE)
+})
+
+/** The interval of the client's scheduled metadata requests, and a little more. */
+const METADATA_PERIOD_MS = 301_000
+const REQUEST_TIMEOUT_MS = 30_000
+
+/** Creates connections to brokers of which some hang: they accept requests, but never answer them. */
+function connectionsTo(runtime: ManualRuntime, hanging: ReadonlySet<number>, asked: number[]): NewConnection {
+  return () => {
+    let to = 0
+    const sound = connection()
+    return {
+      ...sound,
+      async connect(_host: string, port: number) {
+        to = port
+      },
+      send(...request: Parameters<Connection['send']>) {
+        asked.push(to)
+        if (!hanging.has(to)) return sound.send(...request)
+        runtime.setTimer(REQUEST_TIMEOUT_MS, () => request[6](new Error('no answer'), undefined as never))
+      },
+    } as unknown as Connection
+  }
+}
+
+test('while a broker hangs, no request for metadata waits for it after the first one, and it is asked again when it has recovered', async () => {
+  const runtime = manualRuntime()
+  const options = kafkaOptions.parse({ brokers: ['127.0.0.1:9092', '127.0.0.1:9093'], clientId: 'test' })
+  const asked: number[] = []
+  const hanging = new Set([9092])
+  const context: Context = {
+    options,
+    runtime,
+    newConnection: connectionsTo(runtime, hanging, asked),
+    closing: new AbortController().signal,
+  }
+  const cluster = openCluster(context)
+
+  async function refreshTakes(topic: string): Promise<number> {
+    const begun = runtime.monotonic()
+    const done = cluster.refresh([topic]).then(() => runtime.monotonic() - begun)
+    for (let step = 0; step < 10; step++) await runtime.nextTurn()
+    runtime.advance(REQUEST_TIMEOUT_MS)
+    return done
+  }
+
+  expect(await refreshTakes('t')).toBe(REQUEST_TIMEOUT_MS)
+  for (let period = 0; period < 4; period++) {
+    runtime.advance(METADATA_PERIOD_MS)
+    cluster.leader('t', 0)
+    expect(await refreshTakes(`t${period}`)).toBe(0)
+  }
+  hanging.clear()
+  asked.length = 0
+  for (let period = 0; period < 3; period++) {
+    runtime.advance(METADATA_PERIOD_MS)
+    cluster.leader('t', 0)
+    await refreshTakes('t')
+  }
+  expect(new Set(asked)).toEqual(new Set([9092, 9093]))
 })

@@ -406,6 +406,20 @@ test('while a backlog is processed, the position at which a time is marked does 
   expect(mark.ready([{ position: 5_000 }])).toBe(1_000)
 })
 
+test('a first stage does not wait for ever for records that its source has lost', () => {
+  const mark = timeMark(100, 0, 1)
+  mark.observe(0, 100, 50, 100)
+  // A new leader may need some time before readers see all of its records.
+  mark.observe(0, 200, 45, 200)
+  mark.observe(0, 10_000, 50, 10_000)
+  mark.observe(0, 20_000, 45, 20_000)
+  mark.observe(0, 49_000, 46, 49_000)
+  expect(mark.ready([{ position: 46 }])).toBeUndefined()
+  mark.observe(0, 50_001, 47, 50_001)
+  expect(mark.ready([{ position: 46 }])).toBeUndefined()
+  expect(mark.ready([{ position: 47 }])).toBe(100)
+})
+
 test('with several sources, a time is marked only after each source has been fetched after that time', () => {
   const mark = timeMark(100, 10, 2)
   mark.observe(0, 110, 5, 110)

@@ -10,7 +10,7 @@ const START = 1_000_000
  * Creates a committer for one task, which has something to commit unless the test changes this. The test controls the
  * clock and the brokers.
  */
-function clockedCommitter() {
+function clockedCommitter(commitIntervalMs = 100) {
   let now = START
   const fail = ({ err }: { err: Error }) => {
     throw err
@@ -53,7 +53,7 @@ function clockedCommitter() {
       putPosition,
       write() {},
     },
-    commitIntervalMs: 100,
+    commitIntervalMs,
     commitSoonMs: SOON_MS,
     commitWhenIdle: false,
     runtime: {
@@ -161,6 +161,21 @@ test('batches that are sent before the commit are sent on behalf of the member, 
   producer.pendingBytes = 2_000_000
   await begin()
   expect(flushedFor).toEqual([group])
+})
+
+test('a transaction of which a part was sent is committed before it times out, even if the commit interval is longer', async () => {
+  const { pass, begin, task, producer, flushedFor, commitsUnderWay } = clockedCommitter(60_000)
+  task.commitSoon = false
+  producer.pendingBytes = 2_000_000
+  pass(1_000)
+  await begin()
+  expect({ sent: flushedFor.length, commits: commitsUnderWay() }).toEqual({ sent: 1, commits: 0 })
+  producer.pendingBytes = 1
+  for (let second = 0; second < 3; second++) {
+    pass(1_000)
+    await begin()
+  }
+  expect(commitsUnderWay()).toBe(1)
 })
 
 test.each([

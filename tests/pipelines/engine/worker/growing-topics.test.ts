@@ -206,3 +206,28 @@ test('a worker whose source was deleted is not ready, and names the topic in its
   aheadMs += 60_000
   await until(() => echo.status().ready, 'the worker is ready again')
 })
+
+test('a worker stays ready if a single answer lacks one of its topics, as that of a broker that has fallen behind', async () => {
+  const b = bench()
+  b.broker.createTopic({ name: lines.name, partitions: 2 })
+  const errors: unknown[] = []
+  const log = { debug() {}, info() {}, warn() {}, error: (_fields: object, message: string) => void errors.push(message) }
+  const runtime = systemRuntime(log)
+  const transport = memoryTransport(b.broker)
+  let answers = 0
+  let outdatedAnswer = Infinity
+  let aheadMs = 0
+  const echo = await b.worker(echoing(), {
+    runtime: { ...runtime, monotonic: () => runtime.monotonic() + aheadMs },
+    transport: {
+      ...transport,
+      partitionCounts: async (topics) =>
+        transport.partitionCounts(topics.filter((topic) => topic !== lines.name || ++answers !== outdatedAnswer)),
+    },
+  })
+  await until(() => echo.status().ready, 'the worker is ready')
+  outdatedAnswer = answers + 1
+  aheadMs += 60_000
+  await until(() => answers > outdatedAnswer, 'the worker looks again soon after the outdated answer')
+  expect({ ready: echo.status().ready, errors }).toEqual({ ready: true, errors: [] })
+})

@@ -1,0 +1,22 @@
+import { expect, onTestFinished, test } from 'vitest'
+import type { KeptSession } from '../../../kafka/client/kept-session.ts'
+import { type Context, kafkaOptions } from '../../../kafka/client/options.ts'
+import { openStallGuard } from '../../../kafka/client/stall-guard.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
+
+const SESSION: KeptSession = { groupId: 'g', memberId: 'm', epoch: 1, owned: [], intervalMs: 1_000, clientId: 'test' }
+
+test('a member joins and keeps its partitions although the system permits no further threads', () => {
+  const parsed = kafkaOptions.parse({ brokers: ['127.0.0.1:9092'], clientId: 'test' })
+  const logged: string[] = []
+  const log = { debug() {}, info() {}, warn: (_: object, event: string) => void logged.push(event), error() {} }
+  // A thread cannot receive a function, so the constructor of the thread throws, as it does at the system's limit.
+  const options = { ...parsed, clientId: () => {} } as unknown as Context['options']
+  const guard = openStallGuard({ options, runtime: systemRuntime(log), closing: new AbortController().signal })
+  onTestFinished(() => guard.close())
+  const guarded = guard.guard()
+  guarded.update(SESSION)
+  guarded.update({ ...SESSION, epoch: 2 })
+  guarded.release()
+  expect(logged).toEqual(['kafka_stall_guard_not_started', 'kafka_stall_guard_not_started'])
+})
