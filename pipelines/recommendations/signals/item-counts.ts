@@ -101,7 +101,7 @@ export function isDue({ unpublished, total, at, published_at }: ItemSignals): bo
   return unpublished > PUBLISHED_SHARE * total || at - published_at >= PUBLISHED_EVERY_MS
 }
 
-/** Returns the counts of an item whose statistics have just been published. */
+/** Returns the counts after their statistics were published: no event is unpublished any more. */
 export function asPublished(signals: ItemSignals): ItemSignals {
   return { ...signals, unpublished: 0, published_at: signals.at }
 }
