@@ -346,6 +346,19 @@ test('a list has the best 500 terms in a common order, regardless of their parti
   expect(driver.metrics.counts.get('trends_lists_with_uncertain_tail') ?? 0).toBe(0)
 })
 
+test('a list from which a partition had to leave out terms has the true best terms at its top, and is counted as uncertain', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  const names = Array.from({ length: 2_000 }, (_, i) => `t${i}`).filter((term) => partitionFor(Buffer.from(term), 4) === 0)
+  const listed = names.slice(0, 400)
+  for (const [i, term] of listed.entries())
+    for (let times = i < 40 ? 2 : 1; times > 0; times--) send(driver, { hashtags: [term], woeid: WORLD })
+  leap(driver, MINUTE)
+  const entries = entriesOf(driver, WORLD)
+  expect(entries.length).toBeLessThan(listed.length)
+  expect(entries.slice(0, 40).map(({ term }) => term)).toEqual(listed.slice(0, 40).sort())
+  expect(driver.metrics.counts.get('trends_lists_with_uncertain_tail')).toBeGreaterThan(0)
+})
+
 test.each([
   { terms: 1, places: 2 },
   { terms: 7, places: 3 },
@@ -461,6 +474,19 @@ test('when a partition of the terms is stuck, all lists are published without it
   const owned = (term: string) => partitionFor(Buffer.from(term), 4) !== 2
   const expected = Array.from({ length: 40 }, (_, i) => `t${i}`).filter(owned)
   expect(Object.keys(volumesOf(lists.get(WORLD)!.entries)).sort()).toEqual(expected.sort())
+})
+
+test('if a partition of the tweets and a partition of the terms are stuck, every list says that two partitions are missing', () => {
+  const driver = testDriver(trends, { startAt: START })
+  for (let i = 0; i < 40; i++) send(driver, { hashtags: [`t${i}`] })
+  driver.advanceWallClock(MINUTE)
+  expect(newestLists(driver).size).toBe(551)
+  block(driver, tweets.name, 1)
+  block(driver, 'trends-drawn-cells-repartition', 2)
+  driver.advanceWallClock(4 * MINUTE)
+  const lists = newestLists(driver)
+  expect(lists.size).toBe(551)
+  expect(new Set([...lists.values()].map(({ missing_partitions }) => missing_partitions))).toEqual(new Set([2]))
 })
 
 test('contributions to a frequent term that arrive together with a time marker are in the list of that time', () => {
