@@ -65,15 +65,17 @@ export const trends = topology(
     const topics = { reports, volumes: trendVolumes, rareVolumes: encodedRareVolumes }
     const term = termWindows({ rare, frequent, baselines, volumesRound, standings, ...topics })
     const stores = [rare, frequent, baselines, volumesRound, standings]
+    // Every step may count the cells that wait, and publishes those that are late to the second of these topics.
+    const volumes = [trendVolumes, encodedRareVolumes]
     t.source(cells, INTERNAL)
-      .process('count-terms', { stores, reads: term.prefetchCells, emits: [trendVolumes, encodedRareVolumes] }, term.count)
-      .beforeCommit('count-frequent', { stores, emits: [trendVolumes, encodedRareVolumes] }, term.beforeCommit)
+      .process('count-terms', { stores, reads: term.prefetchCells, emits: volumes }, term.count)
+      .beforeCommit('count-frequent', { stores, emits: volumes }, term.beforeCommit)
       .onTime(
         'report-candidates',
-        { stores, emits: [reports, trendVolumes], forwardTo: reports, thinBehindMs: RENEWAL_MS, closeWithout: CLOSE_WITHOUT },
+        { stores, emits: [reports, ...volumes], forwardTo: reports, thinBehindMs: RENEWAL_MS, closeWithout: CLOSE_WITHOUT },
         term.report,
       )
-    t.source(tracked, INTERNAL).process('track-term', { stores, reads: term.prefetchTracked, emits: [trendVolumes] }, term.track)
+    t.source(tracked, INTERNAL).process('track-term', { stores, reads: term.prefetchTracked, emits: volumes }, term.track)
 
     // Reports are kept in memory, so rows of the store are read only after a start. The store is a keyed store, because
     // a keyed store writes the reports from memory and needs no copies of their bytes.

@@ -20,11 +20,23 @@ const ROUNDS_BEFORE = 8
 const ROUND = 30 * MINUTE
 const ROUNDS_STUCK = 4
 /**
+ * Number of longer rounds while the partition is stuck. They last until the hours in which the partition got stuck would
+ * be final without it.
+ */
+const LONG_ROUNDS_STUCK = 4
+const LONG_ROUND = 50 * MINUTE
+/** Terms that only lists without the stuck partition contain at first. */
+const NEW_TERMS = ['eclipse', 'strike']
+/**
  * Number of steps per round while the partition is stuck. A round must last longer than a minute, because the
  * incomplete lists of a round are published a minute late.
  */
 const STEPS_STUCK = 8
-const ROUNDS_AFTER = 3
+/** Number of short rounds after the partition continues. Their lists are compared with lists of the last ten minutes. */
+const SHORT_ROUNDS_AFTER = 3
+const SHORT_ROUND = 5 * MINUTE
+/** Number of long rounds afterwards: enough for the new terms to have baselines. */
+const ROUNDS_AFTER = 9
 /**
  * Number of digits to which fractions are compared. The offline computation adds numbers in a different order, so the
  * last digits may differ.
@@ -43,15 +55,15 @@ test('lists that lack a stuck partition, and lists after the partition continues
     sentAt >= stuckFrom && partitionFor(Buffer.from(String(tweet.user_id)), PARTITIONS) === STUCK
 
   /** Sends tweets, and compares the lists that the pipeline publishes with the offline computation. */
-  function round(steps: number, stepMs: number): void {
+  function round(terms: readonly string[], ...stepsMs: readonly number[]): void {
     for (let i = 0; i < TWEETS; i++) {
       const user_id = BigInt(integer(random, USERS))
-      const tweet = send(driver, { user_id, hashtags: [pick(random, TERMS), pick(random, TERMS)], woeid: pick(random, PLACES) })
+      const tweet = send(driver, { user_id, hashtags: [pick(random, terms), pick(random, terms)], woeid: pick(random, PLACES) })
       sent.push({ tweet, sentAt: driver.now })
     }
     const sentAt = driver.now
-    for (let step = 0; step < steps; step++) {
-      leap(driver, stepMs)
+    for (const ms of stepsMs) {
+      leap(driver, ms)
       compare(sentAt)
     }
   }
@@ -74,14 +86,18 @@ test('lists that lack a stuck partition, and lists after the partition continues
   }
 
   leap(driver, STEP)
-  for (let i = 0; i < ROUNDS_BEFORE; i++) round(1, ROUND)
+  const allTerms = [...TERMS, ...NEW_TERMS]
+  const shortSteps = new Array<number>(STEPS_STUCK).fill(STEP)
+  for (let i = 0; i < ROUNDS_BEFORE; i++) round(TERMS, ROUND)
   stuckFrom = driver.now
   block(driver, tweets.name, STUCK)
-  for (let i = 0; i < ROUNDS_STUCK; i++) round(STEPS_STUCK, STEP)
+  for (let i = 0; i < LONG_ROUNDS_STUCK; i++) round(allTerms, LONG_ROUND, ...shortSteps)
+  for (let i = 0; i < ROUNDS_STUCK; i++) round(allTerms, ...shortSteps)
   driver.restart()
-  for (let i = 0; i < ROUNDS_AFTER; i++) round(1, ROUND)
-  expect(seen.complete).toBeGreaterThanOrEqual(ROUNDS_BEFORE + ROUNDS_AFTER)
-  expect(seen.incomplete).toBeGreaterThan(ROUNDS_STUCK)
+  for (let i = 0; i < SHORT_ROUNDS_AFTER; i++) round(allTerms, SHORT_ROUND)
+  for (let i = 0; i < ROUNDS_AFTER; i++) round(allTerms, ROUND)
+  expect(seen.complete).toBeGreaterThanOrEqual(ROUNDS_BEFORE + SHORT_ROUNDS_AFTER + ROUNDS_AFTER)
+  expect(seen.incomplete).toBeGreaterThan(LONG_ROUNDS_STUCK + ROUNDS_STUCK)
   expect(seen.labels).toBeGreaterThan(0)
 })
 

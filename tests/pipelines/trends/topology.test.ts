@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import { replayDeadLetters } from '../../../pipelines/engine/dlq/replay.ts'
-import type { KeyedStore } from '../../../pipelines/engine/index.ts'
+import { avro, type KeyedStore, utf8 } from '../../../pipelines/engine/index.ts'
 import { memoryTransport, type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
 import { regions } from '../../../schemas/trends/places/regions.ts'
@@ -31,6 +31,11 @@ const WEEK_TIMEOUT_MS = 30_000
 
 function volumesOf(entries: TrendOutput['entries']): Record<string, number> {
   return Object.fromEntries(entries.map((entry) => [entry.term, entry.tweet_volume]))
+}
+
+/** Returns the first user, from this number on, whose tweets are in this partition. */
+function userIn(partition: number, from: number): bigint {
+  for (let user = from; ; user++) if (partitionFor(Buffer.from(String(user)), 4) === partition) return BigInt(user)
 }
 
 function advanceTo(driver: TestDriver, time: number): void {
@@ -341,6 +346,19 @@ test('a list has the best 500 terms in a common order, regardless of their parti
   expect(driver.metrics.counts.get('trends_lists_with_uncertain_tail') ?? 0).toBe(0)
 })
 
+test('a list from which a partition had to leave out terms has the true best terms at its top, and is counted as uncertain', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  const names = Array.from({ length: 2_000 }, (_, i) => `t${i}`).filter((term) => partitionFor(Buffer.from(term), 4) === 0)
+  const listed = names.slice(0, 400)
+  for (const [i, term] of listed.entries())
+    for (let times = i < 40 ? 2 : 1; times > 0; times--) send(driver, { hashtags: [term], woeid: WORLD })
+  leap(driver, MINUTE)
+  const entries = entriesOf(driver, WORLD)
+  expect(entries.length).toBeLessThan(listed.length)
+  expect(entries.slice(0, 40).map(({ term }) => term)).toEqual(listed.slice(0, 40).sort())
+  expect(driver.metrics.counts.get('trends_lists_with_uncertain_tail')).toBeGreaterThan(0)
+})
+
 test.each([
   { terms: 1, places: 2 },
   { terms: 7, places: 3 },
@@ -458,6 +476,19 @@ test('when a partition of the terms is stuck, all lists are published without it
   expect(Object.keys(volumesOf(lists.get(WORLD)!.entries)).sort()).toEqual(expected.sort())
 })
 
+test('if a partition of the tweets and a partition of the terms are stuck, every list says that two partitions are missing', () => {
+  const driver = testDriver(trends, { startAt: START })
+  for (let i = 0; i < 40; i++) send(driver, { hashtags: [`t${i}`] })
+  driver.advanceWallClock(MINUTE)
+  expect(newestLists(driver).size).toBe(551)
+  block(driver, tweets.name, 1)
+  block(driver, 'trends-drawn-cells-repartition', 2)
+  driver.advanceWallClock(4 * MINUTE)
+  const lists = newestLists(driver)
+  expect(lists.size).toBe(551)
+  expect(new Set([...lists.values()].map(({ missing_partitions }) => missing_partitions))).toEqual(new Set([2]))
+})
+
 test('contributions to a frequent term that arrive together with a time marker are in the list of that time', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const contribute = (tweets: number) => {
@@ -474,17 +505,68 @@ test('contributions to a frequent term that arrive together with a time marker a
 
 test('contributions to minutes that have left the state of a frequent term are in the history', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
-  const userOf = (partition: number, from: number) => {
-    for (let user = from; ; user++) if (partitionFor(Buffer.from(String(user)), 4) === partition) return BigInt(user)
-  }
   const minute = START - (START % MINUTE)
   for (let i = 0; i < 40; i++) send(driver, { hashtags: ['outage'] })
   driver.settle()
   // After a stop, partition 3 of the tweets is read later than partition 0, although the tweets in partition 0 are
   // three hours newer.
-  for (let i = 0; i < 5; i++) send(driver, { user_id: userOf(3, 1_000 * i), hashtags: ['outage'] })
+  for (let i = 0; i < 5; i++) send(driver, { user_id: userIn(3, 1_000 * i), hashtags: ['outage'] })
   driver.advanceWallClock(3 * HOUR)
-  send(driver, { user_id: userOf(0, 1), hashtags: ['outage'] })
+  send(driver, { user_id: userIn(0, 1), hashtags: ['outage'] })
+  for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
+  const history = historyOf(driver).filter(({ woeid }) => woeid === NEW_YORK)
+  expect(history.map((volume) => [(volume.minute - minute) / MINUTE, volume.volume]).sort()).toEqual([
+    [0, 45],
+    [180, 1],
+  ])
+})
+
+test('contributions that arrive at different times for the same minute, after it has left the state of a frequent term, all add to the history', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  const minute = START - (START % MINUTE)
+  for (let i = 0; i < 40; i++) send(driver, { hashtags: ['outage'] })
+  driver.settle()
+  for (const partition of [2, 3]) block(driver, tweets.name, partition)
+  for (let i = 0; i < 5; i++) send(driver, { user_id: userIn(2, 1_000 * i), hashtags: ['outage'] })
+  for (let i = 0; i < 4; i++) send(driver, { user_id: userIn(3, 1_000 * i), hashtags: ['outage'] })
+  driver.advanceWallClock(3 * HOUR)
+  send(driver, { user_id: userIn(0, 1), hashtags: ['outage'] })
+  driver.settle()
+  driver.restart()
+  block(driver, tweets.name, 3)
+  driver.settle()
+  driver.restart()
+  for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
+  const history = historyOf(driver).filter(({ woeid }) => woeid === NEW_YORK)
+  expect(history.map((volume) => [(volume.minute - minute) / MINUTE, volume.volume]).sort()).toEqual([
+    [0, 49],
+    [180, 1],
+  ])
+})
+
+test('contributions to minutes that have left the state of a frequent term are in the history even if a term is listed before they are counted', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  const minute = START - (START % MINUTE)
+  const owner = partitionFor(Buffer.from('outage'), 4)
+  for (let i = 0; i < 40; i++) send(driver, { hashtags: ['outage'] })
+  driver.settle()
+  // While two partitions of the tweets are stuck, no time is closed, so the contributions are not counted for a report.
+  for (const partition of [2, 3]) block(driver, tweets.name, partition)
+  for (let i = 0; i < 5; i++) send(driver, { user_id: userIn(3, 1_000 * i), hashtags: ['outage'] })
+  driver.advanceWallClock(3 * HOUR)
+  send(driver, { user_id: userIn(0, 1), hashtags: ['outage'] })
+  driver.settle()
+  driver.restart()
+  block(driver, tweets.name, 2)
+  // The contributions and the record wait for the task that counts the term.
+  block(driver, 'trends-drawn-cells-repartition', owner)
+  driver.settle()
+  const listed = { name: 'trends-listed-repartition', key: utf8, value: avro('trends/TermTracked'), partitions: 4 }
+  driver.pipe(listed, 'outage', { woeid: NEW_YORK, window_end: driver.now }, { timestamp: driver.now + 1 })
+  driver.restart()
+  block(driver, tweets.name, 2)
+  driver.settle()
+  driver.restart()
   for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
   const history = historyOf(driver).filter(({ woeid }) => woeid === NEW_YORK)
   expect(history.map((volume) => [(volume.minute - minute) / MINUTE, volume.volume]).sort()).toEqual([
