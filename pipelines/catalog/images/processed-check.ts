@@ -16,10 +16,11 @@ interface ProcessedCheckOptions {
 }
 
 /**
- * Returns a function that checks whether the topology has processed all product events but those of the last `maxLagMs`.
- * The function returns the time of the last successful check before this one, in epoch ms; undefined if there was none,
- * or if the last check failed. What contains all that the topology had written by that time also contains what it made of
- * the events that were older than `maxLagMs` by then.
+ * Returns a function that checks whether the topology has processed all product events, except those of the last
+ * `maxLagMs`. The function returns the time of the check before, in epoch ms; undefined if there was none, or if it
+ * failed. By that time, the topology had written everything that follows from the events that were then older than
+ * `maxLagMs`.
+ * @throws Error if an older event waits, or if Kafka does not return the waiting events
  */
 export function processedCheck({ transport, topology, maxLagMs, runtime }: ProcessedCheckOptions) {
   let checkedAt: number | undefined
@@ -35,9 +36,8 @@ export function processedCheck({ transport, topology, maxLagMs, runtime }: Proce
 }
 
 /**
- * Returns when the oldest product event was written that the topology has not processed yet, in epoch ms; Infinity if it
- * has processed all of them.
- * @throws Error if Kafka does not return the events
+ * Returns when the oldest product event was written that the topology has not processed yet, in epoch ms; Infinity if
+ * it has processed all of them.
  */
 async function oldestWaiting(transport: Transport, topology: string, signal: AbortSignal): Promise<number> {
   const counts = await transport.partitionCounts(TOPICS)

@@ -14,8 +14,8 @@ export interface OffsetWindow {
   /** Moves the end past offsets that have no records. */
   skipTo(end: number): void
   /**
-   * Forgets all offsets from this one on, because the log has lost their records. New records get the same offsets. Does
-   * nothing if the window ends before this offset.
+   * Forgets all offsets from this one on, because the log has lost their records. New records get the same offsets.
+   * Does nothing if the window ends before this offset.
    */
   loseFrom(offset: number): void
   /**
