@@ -96,6 +96,11 @@ export function followTopic(options: FollowOptions): TopicFollower {
   const { transport, topic, log, monotonic, pollMs } = options
   const ends = new Map<number, number>()
   let positions = new Map<number, number>(options.from)
+  /**
+   * For each position, the latest leader epoch in which the log is known to contain all records before it; undefined
+   * when it is unknown.
+   */
+  const epochs = new Map<number, number | undefined>()
   let topicId = options.fromTopicId
   const heard = new Map<number, number>()
   /** When the topic had been read up to the first positions, in monotonic ms. */
@@ -161,14 +166,19 @@ export function followTopic(options: FollowOptions): TopicFollower {
     const misfit = isMisfit ? OFFSETS_MISSING : isOther ? 'the topic was recreated' : undefined
     // Kafka may have been unreachable since the positions were saved, so they may have become too old only now.
     const reason = mustStartOver ?? misfit ?? (positions.size > 0 && hasGap() ? TOO_LONG_SILENCE : undefined)
+    // The epochs of an earlier topic mean nothing in this one.
+    if (isOther) epochs.clear()
     if (reason !== undefined) startOver(reason)
     if (positions.size === 0) begunAt = monotonic()
     if (ends.size === 0) for (const { partition } of partitions) ends.set(partition, offsetIn(latest, partition))
     const reader = transport.fetcher({ unreadableBatches: 'stand-in', idleWaitMs: () => pollMs })
     for (const partition of partitions) {
       const from = Math.max(positions.get(partition.partition) ?? 0, offsetIn(earliest, partition.partition))
+      // With the epoch, the reader notices that the log has lost its last records since they were read, even if the log
+      // is longer again by now.
+      const epoch = positions.get(partition.partition) === from ? epochs.get(partition.partition) : undefined
       positions.set(partition.partition, from)
-      reader.assign(partition, from, options.onStartOver === undefined ? 'earliest' : 'rebuild')
+      reader.assign(partition, from, options.onStartOver === undefined ? 'earliest' : 'rebuild', epoch)
     }
     opened = count
     topicId = id
@@ -188,6 +198,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     if (options.onStartOver === undefined) return
     options.onStartOver(reason)
     positions = new Map()
+    epochs.clear()
     heard.clear()
     ends.clear()
     missing = `topic ${topic} is being read again`
@@ -213,7 +224,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     await delay(RETRY_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
   }
 
-  async function applyAll({ partition, chunks, nextOffset, wasReset }: PartitionData): Promise<void> {
+  async function applyAll({ partition, chunks, nextOffset, leaderEpoch, wasReset }: PartitionData): Promise<void> {
     // The topic has lost records that may have been applied, so applying the remaining ones again is not enough.
     if (wasReset === true && options.onStartOver !== undefined) {
       mustStartOver = OFFSETS_MISSING
@@ -237,6 +248,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
       }
     }
     positions.set(partition, nextOffset)
+    epochs.set(partition, leaderEpoch)
     heard.set(partition, monotonic())
   }
 

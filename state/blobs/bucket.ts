@@ -34,6 +34,11 @@ const PRECONDITION_FAILED = 412
  * stored it again since it was inspected, or is doing so at the same time.
  */
 const CHANGED = [NOT_FOUND, CONFLICT, PRECONDITION_FAILED]
+/**
+ * Name of the error for a bucket that does not exist. Its status is also 404, but it says nothing about the object, for
+ * example while a bucket is being restored.
+ */
+const NO_BUCKET = 'NoSuchBucket'
 
 /**
  * Stores blobs in an S3 bucket or on a server that implements the S3 API. An object's LastModified is the time of its
@@ -110,8 +115,9 @@ async function unlessStatus<T>(statuses: readonly number[], work: Promise<T>): P
   try {
     return await work
   } catch (error) {
-    const status = (error as S3Failure).$metadata?.httpStatusCode
-    if (status !== undefined && statuses.includes(status)) return undefined
+    const { name, $metadata } = error as S3Failure
+    const status = $metadata?.httpStatusCode
+    if (status !== undefined && statuses.includes(status) && name !== NO_BUCKET) return undefined
     throw unavailable(error)
   }
 }

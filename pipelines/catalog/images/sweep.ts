@@ -8,17 +8,23 @@ import { referencedIn } from '../../../state/views/references.ts'
 import { periodicJob, type Runner } from '../../engine/index.ts'
 import { inFirstSlot } from '../../first-slot.ts'
 import type { SinkContext } from '../../sinks.ts'
+import { catalogTopology } from '../documents/topology.ts'
+import { processedCheck } from './processed-check.ts'
 
 const NAME = 'catalog-images-sweep'
 const HOUR_MS = 3_600_000
 const EVERY_MS = HOUR_MS
 /**
  * How long an image that belongs to no product is kept after its last upload. An image that is removed too early is
- * lost, so the time is far longer than the lag of the topology that counts the references.
+ * lost, so the time is far longer than the usual lag of the topology that counts the references. While the topology is
+ * further behind, no image is removed.
  */
 const UNTOUCHED_MS = 72 * HOUR_MS
-/** Maximum lag of the view of references. While the view is further behind, no image is removed. */
-const MAX_LAG_MS = HOUR_MS
+/**
+ * A product event refers to an image at most this long after the last upload of the image. The real time is a few
+ * minutes, because a command that is decided later than that is dropped.
+ */
+const MARGIN_MS = HOUR_MS
 
 /**
  * Removes originals that no product uses, and their resized versions. Runs in the first worker slot of each machine.
@@ -31,16 +37,20 @@ export function imageSweep({ config, transport, runtime }: SinkContext): Runner 
   }
   let opened: Promise<ImageStore> | undefined
   let swept = 0
+  const check = processedCheck({ transport, runtime, topology: catalogTopology.name, maxLagMs: UNTOUCHED_MS - MARGIN_MS })
 
   async function run(signal: AbortSignal): Promise<void> {
+    // The view of references can be complete only if the events that refer to images were processed before.
+    const madeBefore = await check(signal)
+    if (madeBefore === undefined) return
     opened ??= connectImages(config.images)
     const { seen, removed, drafts } = await sweepImages(await opened, {
       async referenced(hashes) {
         const partitions = (await transport.partitionCounts([catalogImages.name])).get(catalogImages.name)
         if (partitions === undefined) throw new Error(`there is no topic ${catalogImages.name}`)
-        return await referencedIn(imageReferences, reader, { partitions, hashes, madeBefore: runtime.now() - MAX_LAG_MS })
+        return await referencedIn(imageReferences, reader, { partitions, hashes, madeBefore })
       },
-      before: runtime.now() - UNTOUCHED_MS,
+      before: madeBefore - UNTOUCHED_MS,
       signal,
     })
     swept += removed

@@ -24,6 +24,8 @@ export interface LaneTools {
    * sink owns the partition
    */
   readonly confirmOwnership: (partition: TopicPartition) => Promise<void>
+  /** Returns the offset before which the log still has all records that it had in this leader epoch. */
+  readonly epochEnd: (partition: TopicPartition, leaderEpoch: number) => Promise<number>
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
 }
 
@@ -51,11 +53,17 @@ export function laneTools({ transport, group, seat, serdes }: LaneToolsDeps): (t
     await Promise.all([seat.confirmMembership(), refuseIfOwnedElsewhere(partition)])
   }
 
+  async function epochEnd(partition: TopicPartition, leaderEpoch: number): Promise<number> {
+    const ends = await transport.epochEnds([{ ...partition, leaderEpoch }])
+    return ends.get(partitionKey(partition.topic, partition.partition)) as number
+  }
+
   return (topic) => {
     const value = serdes.codecFor(topic)
     return {
       factsOf,
       confirmOwnership,
+      epochEnd,
       newQueue: (isMissing) => partitionQueue({ key: topic.key, value, isMissing }),
       loadSchema: serdes.schemas.load,
     }

@@ -41,6 +41,6 @@ export function lostRecords({ partition, target, metrics, log }: LostRecordsDeps
 }
 
 /** Returns the offset of the first record; without records, the offset at which the next data begins. */
-function firstOffset({ chunks, nextOffset }: PartitionData): number {
+export function firstOffset({ chunks, nextOffset }: PartitionData): number {
   return chunks.find(({ count }) => count > 0)?.offsets[0] ?? nextOffset
 }

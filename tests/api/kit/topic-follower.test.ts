@@ -106,6 +106,52 @@ test('a topic that has lost records that were read is read again from its beginn
   expect(startedOver).toHaveBeenCalledOnce()
 })
 
+test('after an error, a follower names the leader epoch of what it has read, so that it notices if the log has lost it since', async () => {
+  const broker = memoryBroker()
+  broker.createTopic({ name: 'items', partitions: 1 })
+  broker.append('items', 0, { timestamp: 1, key: Buffer.from('key'), value: Buffer.from('x'), headers: [] })
+  const inner = memoryTransport(broker)
+  const assigned: [number, number | undefined][] = []
+  let mustFail = false
+  const follower = followTopic({
+    transport: {
+      ...inner,
+      fetcher(options) {
+        const fetcher = inner.fetcher(options)
+        return {
+          ...fetcher,
+          assign(partition, offset, reset, leaderEpoch) {
+            assigned.push([offset, leaderEpoch])
+            fetcher.assign(partition, offset, reset)
+          },
+          async poll(ms, maxBytes) {
+            if (mustFail) throw new Error('no answer')
+            return (await fetcher.poll(ms, maxBytes)).map((data) => ({ ...data, leaderEpoch: 7 }))
+          },
+        }
+      },
+    },
+    topic: 'items',
+    log: createLogger('silent'),
+    monotonic: () => performance.now(),
+    pollMs: 1,
+    apply: () => undefined,
+    onStartOver: () => undefined,
+  })
+  onTestFinished(() => follower.close())
+  await expect.poll(() => follower.missing).toBeUndefined()
+  expect(assigned).toEqual([[0, undefined]])
+  mustFail = true
+  await expect.poll(() => follower.failure?.reason).toBe('no answer')
+  mustFail = false
+  await expect
+    .poll(() => assigned, { timeout: 5_000 })
+    .toEqual([
+      [0, undefined],
+      [1, 7],
+    ])
+})
+
 test('a follower that is closed while it opens its topic does not wait for records', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 'items', partitions: 1 })

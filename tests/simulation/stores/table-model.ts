@@ -21,6 +21,7 @@ export function tableModel(scheduler: Scheduler): TableModel {
   const rows: StoredRow[] = []
   const tokens = new Set<string>()
   const ids = new Map<string, string>()
+  let salted = 0
 
   function position(topic: string, partition: number): number | undefined {
     const offsets = rows.filter((row) => row.topic === topic && row.partition === partition).map(({ offset }) => offset)
@@ -28,19 +29,22 @@ export function tableModel(scheduler: Scheduler): TableModel {
   }
 
   function storeOf(client: Actor): TableStore {
+    /** Texts that make inserts differ from earlier ones with the same offsets, by topic and partition. */
+    const salts = new Map<string, string>()
     return {
       prepare: () => server.request(client, 'prepares the table', () => 'the only life'),
       position: (topic, partition) =>
         server.request(client, `tells the position of ${topic}-${partition}`, () => position(topic, partition)),
       insert({ topic, partition, rows: fresh }) {
-        const token = `${topic}-${partition}-${fresh[0].offset}-${fresh[fresh.length - 1].offset}-${fresh.length}`
+        const salt = salts.get(`${topic}-${partition}`) ?? ''
+        const token = `${topic}-${partition}-${fresh[0].offset}-${fresh[fresh.length - 1].offset}-${fresh.length}${salt}`
         return server.request(client, `inserts ${token}`, () => {
           if (tokens.has(token)) return
           tokens.add(token)
           for (const row of fresh) rows.push({ ...row, topic, partition })
         })
       },
-      forgetInserts: () => undefined,
+      forgetInserts: (topic, partition) => void salts.set(`${topic}-${partition}`, `-${++salted}`),
       insertBinary: () => Promise.reject(new Error('the model has only tables of JSON rows')),
       topicId: (topic, partition) =>
         server.request(client, `tells the id of ${topic}-${partition}`, () => ids.get(`${topic}-${partition}`)),

@@ -311,6 +311,13 @@ describe('a store of blobs in a bucket', () => {
     expect(await contentOf(bucketStore, hash)).toEqual(Buffer.from('renewed'))
   })
 
+  it('is unavailable if the bucket does not exist, so that no caller takes a blob for missing', async () => {
+    const options = { prefix: 'blobs/', renewAfterMs: 1_000, timeoutMs: 10_000, now: () => bucketNow }
+    const shelf = await bucketShelf({ ...options, client: bucketClient, bucket: 'nowhere' })
+    const { hash } = await keep(bucketStore, Buffer.from('stored elsewhere'))
+    await expect(shelf.open(hash)).rejects.toThrow(BlobsUnavailableError)
+  })
+
   it('cannot store a draft whose file was deleted', async () => {
     const missing = { kind: 'file', path: join(bucketDrafts, 'missing.draft'), length: 100_000 } as const
     const stored = bucketStore.shelf.put(sha256(Buffer.from('missing')), missing)

@@ -4,7 +4,7 @@ import { missingSchemas } from '../../missing-schemas.ts'
 import { COMMIT_AGAIN_MS, type Lane, type LaneState, laneStateAfter } from '../lane.ts'
 import { laneBuffer } from '../lane-buffer.ts'
 import type { LaneTools } from '../lane-tools.ts'
-import { lostRecords } from '../lost-records.ts'
+import { firstOffset, lostRecords } from '../lost-records.ts'
 import type { SinkMetrics } from '../metrics.ts'
 import { isPassing } from '../passing.ts'
 import type { BadRecord, QueuedRecord } from '../queue.ts'
@@ -33,6 +33,13 @@ interface Waiting {
   readonly attempt: Attempt
   /** Monotonic ms. */
   readonly dueAt: number
+}
+
+/** A delivery in progress, or the write of an undecodable record to the dead letters. */
+interface Running {
+  readonly offset: number
+  /** True if the log has lost the record since the delivery began. A new record may have the same offset. */
+  isLost: boolean
 }
 
 /**
@@ -69,7 +76,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   let firstDueAt = NEVER
   /** Results of background work. The loop applies them. */
   let results: (() => void)[] = []
-  let running = 0
+  const running = new Set<Running>()
   /** True if there is something to commit. */
   let hasNews = false
   let committedAt = 0
@@ -97,10 +104,24 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
 
   async function open(): Promise<() => void> {
     const facts = await deps.factsOf(partition)
-    return () => opened(facts)
+    const done = await doneIn(facts)
+    return () => opened(facts, done)
   }
 
-  function opened({ start, end, committed: known, topicId: id }: PartitionFacts): void {
+  /**
+   * Returns the offsets that the last commit marks as done, except those whose records the log has lost since. New
+   * records get the same offsets as lost ones.
+   */
+  async function doneIn({ end, committed: known, topicId: id }: PartitionFacts): Promise<number[]> {
+    const done = known === undefined ? [] : [...doneOffsets(known.offset, known.metadata)]
+    // The epochs of an earlier topic mean nothing in this one.
+    const isSameTopic = id !== '' && known !== undefined && topicIdIn(known.metadata) === id
+    const epoch = isSameTopic ? known.leaderEpoch : undefined
+    const keptEnd = done.length > 0 && epoch !== undefined ? Math.min(end, await deps.epochEnd(partition, epoch)) : end
+    return done.filter((offset) => offset < keptEnd)
+  }
+
+  function opened({ start, end, committed: known, topicId: id }: PartitionFacts, done: readonly number[]): void {
     if (state !== 'opening') return
     become('running')
     topicId = id
@@ -111,11 +132,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     }
     const next = isOfThisLog ? known.offset : start
     lost.note(next, start)
-    const done = isOfThisLog ? [...doneOffsets(known.offset, known.metadata)] : []
-    // If the log has lost its end, new records get the same offsets as lost ones. Done offsets at or after the end of
-    // the log are therefore dropped.
-    const kept = done.filter((offset) => offset < end)
-    window = offsetWindow(Math.max(next, start), kept)
+    window = offsetWindow(Math.max(next, start), isOfThisLog ? done : [])
     hasNews = true
     runtime.log.info({ ...partition, target: courier.name, next, start, end }, 'sink_partition_opened')
     leaderEpoch = window.next === known?.offset ? known.leaderEpoch : undefined
@@ -125,9 +142,23 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   function push(data: PartitionData): void {
     if (state !== 'running') return
     lost.noteSkipped(buffer.end, data)
+    loseFrom(firstOffset(data))
     highWatermark = data.highWatermark
     leaderEpoch = data.leaderEpoch
     buffer.push(data, clock)
+  }
+
+  /**
+   * Drops the records from this offset on, if the lane has taken any. A log that has lost its end continues with
+   * offsets that the lane already knows.
+   */
+  function loseFrom(offset: number): void {
+    if (window === undefined || offset >= window.end) return
+    window.loseFrom(offset)
+    waiting = waiting.filter(({ attempt }) => attempt.record.offset < offset)
+    firstDueAt = earliest(waiting)
+    for (const one of running) one.isLost ||= one.offset >= offset
+    hasNews = true
   }
 
   function step(now: number): void {
@@ -136,7 +167,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     const taken = results
     results = []
     for (const take of taken) take()
-    if (state === 'closing' && running === 0 && !job.isBusy) become('closed')
+    if (state === 'closing' && running.size === 0 && !job.isBusy) become('closed')
     if (state === 'opening' || state === 'running') work(now)
   }
 
@@ -152,7 +183,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   /** Returns the number of records that may be taken from the buffer. */
   function room(): number {
     if (window === undefined || window.end - window.next >= MAX_WINDOW_SPAN) return 0
-    return MAX_RECORDS - waiting.length - running
+    return MAX_RECORDS - waiting.length - running.size
   }
 
   function takeRecords(): void {
@@ -205,7 +236,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   function startDue(now: number): void {
     if (now < firstDueAt || !slots.hasRoom(isRetry)) return
     waiting = waiting.filter((one) => one.dueAt > now || !start(one))
-    firstDueAt = waiting.reduce((first, { dueAt }) => Math.min(first, dueAt), NEVER)
+    firstDueAt = earliest(waiting)
   }
 
   function start({ attempt }: Waiting): boolean {
@@ -219,10 +250,11 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   }
 
   function run(offset: number, work: Promise<'done' | 'abandoned'>, count: () => void): void {
-    running++
+    const one: Running = { offset, isLost: false }
+    running.add(one)
     work
       .then(
-        (outcome) => results.push(() => ended(offset, outcome, count)),
+        (outcome) => results.push(() => ended(one, outcome, count)),
         (error: unknown) =>
           results.push(() => {
             throw error
@@ -231,11 +263,12 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
       .then(fetcher.wake)
   }
 
-  function ended(offset: number, outcome: 'done' | 'abandoned', count: () => void): void {
-    running--
+  function ended(one: Running, outcome: 'done' | 'abandoned', count: () => void): void {
+    running.delete(one)
     if (outcome === 'abandoned') return
     count()
-    window?.finish(offset)
+    if (one.isLost) return
+    window?.finish(one.offset)
     hasNews = true
   }
 
@@ -249,7 +282,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   function dueAt(now: number): number {
     if (results.length > 0 || job.hasResult) return now
     if (state === 'closed') return NEVER
-    if (state === 'closing') return running === 0 && !job.isBusy ? now : NEVER
+    if (state === 'closing') return running.size === 0 && !job.isBusy ? now : NEVER
     let due = hasNews ? now + deps.commitEveryMs : NEVER
     const hasWork = state === 'opening' || job.mustRepeat || (!buffer.isEmpty && room() > 0)
     if (hasWork && !job.isBusy) due = Math.min(due, Math.max(now, job.retryAt))
@@ -265,7 +298,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     waiting = []
     firstDueAt = NEVER
     closing.abort()
-    if (running === 0 && !job.isBusy) become('closed')
+    if (running.size === 0 && !job.isBusy) become('closed')
   }
 
   return {
@@ -296,4 +329,8 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
       hasNews = true
     },
   }
+}
+
+function earliest(waiting: readonly Waiting[]): number {
+  return waiting.reduce((first, { dueAt }) => Math.min(first, dueAt), NEVER)
 }

@@ -14,6 +14,11 @@ export interface OffsetWindow {
   /** Moves the end past offsets that have no records. */
   skipTo(end: number): void
   /**
+   * Forgets all offsets from this one on, because the log has lost their records. New records get the same offsets.
+   * Does nothing if the window ends before this offset.
+   */
+  loseFrom(offset: number): void
+  /**
    * Returns the done offsets after `next` as text, in the form that `doneOffsets` reads. The text is empty if there are
    * none.
    */
@@ -68,6 +73,11 @@ export function offsetWindow(start: number, doneBefore: Iterable<number> = []): 
     },
     skipTo(offset) {
       end = Math.max(end, offset)
+    },
+    loseFrom(from) {
+      if (from >= end) return
+      for (const offsets of [open, before, done]) for (const offset of offsets) if (offset >= from) offsets.delete(offset)
+      end = from
     },
     metadata() {
       const from = next()

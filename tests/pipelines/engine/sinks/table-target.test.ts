@@ -11,9 +11,14 @@ const NOVEMBER = Date.UTC(2026, 10, 30)
 const DECEMBER = Date.UTC(2026, 11, 1)
 const partition = { topic: 'topic', partition: 2 }
 
-/** Creates an in-memory table. A failing insert is either lost, or stored without a response. */
+/**
+ * Creates an in-memory table. A failing insert is either lost, or stored without a response. Like ClickHouse, the table
+ * ignores an insert that repeats an earlier one, unless `forgetInserts` was called in between.
+ */
 function memoryTable() {
   const inserts: number[][] = []
+  const tokens = new Set<string>()
+  let salt = 0
   const state = {
     fail: undefined as 'lost' | 'unanswered' | undefined,
     positionsAsked: 0,
@@ -32,12 +37,15 @@ function memoryTable() {
       const fail = state.fail
       state.fail = undefined
       if (fail === 'lost') throw new TargetUnavailableError('lost')
-      inserts.push(rows.map(({ offset }) => offset))
+      const offsets = rows.map(({ offset }) => offset)
+      const token = [salt, ...offsets].join()
+      if (!tokens.has(token)) inserts.push(offsets)
+      tokens.add(token)
       if (fail === 'unanswered') throw new TargetUnavailableError('unanswered')
     },
     insertBinary: ({ source, firstOffset, lastOffset }: RowBinary) =>
       store.insert({ ...source, rows: [firstOffset, lastOffset].map((offset) => ({ offset, row: {} })) }),
-    forgetInserts: () => undefined,
+    forgetInserts: () => void salt++,
     topicId: async () => state.topicId,
     async noteTopicId(_topic, _partition, id) {
       state.topicId = id
@@ -251,6 +259,26 @@ test('a sink stops and explains what to do if its log ends before the position o
   await expect(target.open(partition, facts(50))).rejects.toThrow(
     /events holds topic-2 up to offset 70, but the log ends at 50.*Drop the table\. The sink/,
   )
+})
+
+test('new records are inserted even if the log has lost records with the same offsets', async () => {
+  const { store, inserts } = memoryTable()
+  const target = await tableTarget({ table: eventsTable }, store)
+  await target.prepare({ ...batch(records([7, NOVEMBER])), expected: 7, next: 8 })()
+  await target.prepare({ ...batch(records([7, DECEMBER])), expected: 8, next: 8 })()
+  expect(inserts).toEqual([[7], [7]])
+})
+
+test('rows that were deleted after the log had lost its end are inserted again', async () => {
+  const { store, inserts } = memoryTable()
+  const target = await tableTarget({ table: eventsTable }, store)
+  await target.prepare(batch(records([7, NOVEMBER])))()
+  const committed = { offset: 8, metadata: 'life 1' }
+  await expect(target.open(partition, facts(7, committed))).rejects.toThrow('delete the rows of this topic')
+  inserts.length = 0
+  expect(await target.open(partition, facts(7, committed))).toBeUndefined()
+  await target.prepare(batch(records([7, NOVEMBER])))()
+  expect(inserts).toEqual([[7]])
 })
 
 test('if the log has lost its end, deleting the rows is enough: the table is filled from the beginning', async () => {
