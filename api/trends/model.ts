@@ -23,7 +23,7 @@ const TrendEntrySchema = z
     sample_tweets: z.array(z.string()).openapi({ description: 'Ids of the newest tweets, at most 3.', example: ['1234567890123456789'] }),
     rank_change: z.int().nullable().openapi({
       description:
-        'Ranks gained since a list that is 10 to 20 minutes old; null if the trend is not in the top 30 of both lists, and in posted lists.',
+        'Ranks gained since a list that is usually 10 to 20 minutes old; null if the trend is not in the top 30 of both lists, and in posted lists.',
       example: 3,
     }),
     peak_rank: z
