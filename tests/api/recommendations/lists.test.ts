@@ -84,6 +84,20 @@ test('the default kind of list depends on the context, and lists about an item a
   expect(await sourcesOf('limit=50&context=product_page&rec_type=personalized')).toEqual(expect.arrayContaining(['1', '2', null]))
 })
 
+test('each older view has 0.8 times the weight of the next newer one, and 5 views are added to the views of each item', async () => {
+  api.putUser('42:self', { page: null, self: self([1n, 2n, 3n]) })
+  for (const itemId of [1n, 3n]) api.putNeighbours(itemId, [{ itemId: 33n, weight: itemId === 1n ? 3 : 6 }])
+  const { recommendations } = await list('limit=50&explain=true', 'internal')
+  const { explain } = recommendations.find(({ item_id }: { item_id: string }) => item_id === '33')
+  // Each item has 10 views, so the strengths are 3 / 15 and 6 / 15.
+  expect(explain.features).toMatchObject({
+    neighbour_best: expect.closeTo(0.4, 9),
+    neighbour_last: expect.closeTo(0.2, 9),
+    neighbour_count: 2,
+  })
+  expect(explain.features.neighbour_score).toBeCloseTo(0.2 + 0.4 * 0.8 ** 2, 9)
+})
+
 test('later pages are recorded with the request_id of the first page, their positions in the whole list, and no features', async () => {
   const first = await list('limit=10')
   const second = await list(`limit=10&page_token=${first.page_token}`)
