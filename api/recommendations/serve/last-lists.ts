@@ -8,9 +8,23 @@ import type { ListedItem } from './page-token.ts'
  * vectors are unavailable: docs/services/recommendations.md#degraded
  */
 export interface LastLists {
-  keep(userId: bigint, list: readonly ListedItem[]): void
+  keep(userId: bigint, list: LastList): void
   /** Returns the last list of a user; undefined if it is older than 30 minutes or not kept. */
-  of(userId: bigint): readonly ListedItem[] | undefined
+  of(userId: bigint): LastList | undefined
+}
+
+export interface LastList {
+  readonly items: readonly ListedItem[]
+  /** The version of the model that made the list, which may be in force no longer. */
+  readonly modelVersion: string
+  /** Whether the list exceeds the limit per genre. */
+  readonly isCapRelaxed: boolean
+}
+
+interface KeptList extends Omit<LastList, 'items'> {
+  readonly packed: Buffer
+  /** Epoch ms. */
+  readonly at: number
 }
 
 const MAX_USERS = 10_000
@@ -26,12 +40,15 @@ const NO_SOURCE = 0n
 
 /** @param now epoch ms */
 export function lastLists(now: () => number): LastLists {
-  const lists = new LRUCache<bigint, { readonly packed: Buffer; readonly at: number }>({ max: MAX_USERS })
+  const lists = new LRUCache<bigint, KeptList>({ max: MAX_USERS })
   return {
-    keep: (userId, list) => void lists.set(userId, { packed: pack(list), at: now() }),
+    keep: (userId, { items, modelVersion, isCapRelaxed }) =>
+      void lists.set(userId, { packed: pack(items), modelVersion, isCapRelaxed, at: now() }),
     of(userId) {
       const kept = lists.get(userId)
-      return kept === undefined || now() - kept.at > VALID_MS ? undefined : unpack(kept.packed)
+      if (kept === undefined || now() - kept.at > VALID_MS) return undefined
+      const { packed, modelVersion, isCapRelaxed } = kept
+      return { items: unpack(packed), modelVersion, isCapRelaxed }
     },
   }
 }

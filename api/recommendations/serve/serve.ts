@@ -18,7 +18,7 @@ import type { RecommendationTables } from '../tables.ts'
 import { type RequestUser, requestUser, unknownUser } from '../users/request-user.ts'
 import type { BoundedReads } from './bounded-reads.ts'
 import { reasonOf } from './explanation.ts'
-import type { LastLists } from './last-lists.ts'
+import type { LastList, LastLists } from './last-lists.ts'
 import type { ListedItem, RestOfList } from './page-token.ts'
 import type { ShownItems } from './shown-items.ts'
 
@@ -129,9 +129,10 @@ export function listServer(deps: ServeDeps) {
    * Returns the last personalized list of a user, without items that can no longer be recommended. Returns undefined if
    * there is no such list or nothing is left of it.
    */
-  function fallback(user: RequestUser): readonly ListedItem[] | undefined {
-    const left = last.of(user.id)?.filter(({ itemId }) => isAllowed(user, itemId))
-    return left?.length === 0 ? undefined : left
+  function fallback(user: RequestUser): LastList | undefined {
+    const kept = last.of(user.id)
+    const items = kept?.items.filter(({ itemId }) => isAllowed(user, itemId)) ?? []
+    return kept === undefined || items.length === 0 ? undefined : { ...kept, items }
   }
 
   function isAllowed(user: RequestUser, itemId: bigint): boolean {
@@ -155,17 +156,18 @@ export function listServer(deps: ServeDeps) {
     const isPersonal = anchor === undefined && request.recType !== 'trending'
     const isComplete = found !== undefined && !degraded.includes('vectors')
     const earlier = isPersonal && !isComplete ? fallback(user) : undefined
-    const items: readonly AnswerItem[] = earlier?.map((item) => ({ ...item, details: undefined })) ?? listed.items
+    const items: readonly AnswerItem[] = earlier?.items.map((item) => ({ ...item, details: undefined })) ?? listed.items
+    const { modelVersion, isCapRelaxed } = earlier ?? listed
     const { kept, ...titles } = await shownOf(items, request.limit)
     if (user.hasUnreadPages()) degraded.push('features')
     if (!titles.isComplete) degraded.push('titles')
-    if (isPersonal && isComplete) last.keep(request.userId, kept)
+    if (isPersonal && isComplete) last.keep(request.userId, { items: kept, modelVersion, isCapRelaxed })
     return {
       items: kept,
       shown: titles.shown,
       degraded,
-      modelVersion: listed.modelVersion,
-      isCapRelaxed: listed.isCapRelaxed,
+      modelVersion,
+      isCapRelaxed,
       user,
       candidates: listed.candidates,
     }

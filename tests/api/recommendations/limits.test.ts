@@ -14,6 +14,13 @@ test('the seeded limits name the routes, and a batch counts as one request per e
     hideRoute.path,
     `PUT ${putPreferencesRoute.path}`,
   ])
+  expect(RECOMMENDATIONS_LIMITS.map(({ limit_count, window_seconds }) => [limit_count, window_seconds])).toEqual([
+    [1_200, 60],
+    [600, 60],
+    [1_200, 60],
+    [600, 60],
+    [600, 60],
+  ])
   expect(similarRoute.countsAs).toBe(similarRoute.path)
   expect(unhideRoute.countsAs).toBe(hideRoute.path)
   expect(postEventsRoute.countsAs).toBe(postEventRoute.path)

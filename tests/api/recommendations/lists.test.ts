@@ -62,6 +62,85 @@ test('the places of new items go to the newest items that nobody has seen yet', 
   expect([recommendations.indexOf(explored[0]), ...idsOf({ recommendations: explored })]).toEqual([9, '1250', '1298'])
 })
 
+test('the default kind of list depends on the context, and lists about an item are about the last viewed one unless the request names another', async () => {
+  api.putUser('42:self', { page: null, self: self([1n, 2n]) })
+  for (const [itemId, near] of [
+    [1n, 33n],
+    [2n, 44n],
+    [3n, 55n],
+  ] as const)
+    api.putNeighbours(itemId, [{ itemId: near, weight: 5 }])
+  const firstOf = async (query: string) => {
+    const { item_id, rec_type, source_item_id } = (await list(query)).recommendations[0]
+    return [item_id, rec_type, source_item_id]
+  }
+  expect(await firstOf('context=product_page')).toEqual(['33', 'similar', '1'])
+  expect(await firstOf('context=product_page&item_id=3')).toEqual(['55', 'similar', '3'])
+  expect(await firstOf('context=post_play')).toEqual(['33', 'because_you_watched', '1'])
+  expect(await firstOf('context=post_play&item_id=2')).toEqual(['44', 'because_you_watched', '2'])
+  const sourcesOf = async (query: string) =>
+    (await list(query)).recommendations.map(({ source_item_id }: { source_item_id: string | null }) => source_item_id)
+  expect(await sourcesOf('limit=50')).toEqual(expect.arrayContaining(['1', '2', null]))
+  expect(await sourcesOf('limit=50&context=product_page&rec_type=personalized')).toEqual(expect.arrayContaining(['1', '2', null]))
+})
+
+test('each older view has 0.8 times the weight of the next newer one, and 5 views are added to the views of each item', async () => {
+  api.putUser('42:self', { page: null, self: self([1n, 2n, 3n]) })
+  for (const itemId of [1n, 3n]) api.putNeighbours(itemId, [{ itemId: 33n, weight: itemId === 1n ? 3 : 6 }])
+  const { recommendations } = await list('limit=50&explain=true', 'internal')
+  const { explain } = recommendations.find(({ item_id }: { item_id: string }) => item_id === '33')
+  // Each item has 10 views, so the strengths are 3 / 15 and 6 / 15.
+  expect(explain.features).toMatchObject({
+    neighbour_best: expect.closeTo(0.4, 9),
+    neighbour_last: expect.closeTo(0.2, 9),
+    neighbour_count: 2,
+  })
+  expect(explain.features.neighbour_score).toBeCloseTo(0.2 + 0.4 * 0.8 ** 2, 9)
+})
+
+test('later pages are recorded with the request_id of the first page, their positions in the whole list, and no features', async () => {
+  const first = await list('limit=10')
+  const second = await list(`limit=10&page_token=${first.page_token}`)
+  expect(second.request_id).toBe(first.request_id)
+  const { value } = api.published.findLast(({ topic }) => topic === 'recommendations-served')!
+  expect(value).toMatchObject({ request_id: first.request_id, model_version: 'rules-1', context: 'homepage' })
+  const recorded = value.items.map(({ item_id, position, features }: Record<string, unknown>) => [String(item_id), position, features])
+  expect(recorded).toEqual(idsOf(second).map((id, index) => [id, 10 + index, null]))
+})
+
+test('the relative address of an image that this API serves becomes absolute, and other addresses stay as they are', async () => {
+  api.putItem(90n, { thumbnail_url: '/api/v1/images/a/300.webp' })
+  api.putItem(91n, { thumbnail_url: 'https://example.com/91.webp' })
+  const { recommendations } = await list('rec_type=trending')
+  const urls = recommendations.map(({ thumbnail_url }: { thumbnail_url: string | null }) => thumbnail_url)
+  expect(urls.slice(0, 3)).toEqual(['http://localhost:8080/api/v1/images/a/300.webp', 'https://example.com/91.webp', null])
+})
+
+test('the features of a user contain the five last items, the genres of the session, the time since the last visit and the properties', async () => {
+  const viewed = [1n, 2n, 3n, 4n, 5n, 11n]
+  const properties = { country: 'DE', age_bucket: '25-34', sub_tier: 'premium' }
+  api.putUser('42:self', { page: null, self: self(viewed, { last_event_at: START - 1_800_000, ...properties }) })
+  const { body } = await api.send('GET', '/internal/features/user/42', { user: 'x', scope: 'internal' })
+  expect(body).toEqual({
+    user_id: '42',
+    embedding: Array(256).fill(0),
+    embedding_version: null,
+    embedding_updated_at: null,
+    real_time_features: {
+      last_5_items: ['1', '2', '3', '4', '5'],
+      session_genre_dist: { Drama: 2 / 6, Crime: 1 / 6, Western: 1 / 6, Musical: 1 / 6, War: 1 / 6 },
+      hours_since_last_visit: 0.5,
+    },
+    static_features: { country: 'DE', age_bucket: '25-34', subscription_tier: 'premium' },
+    features_offset: 7,
+  })
+  const unknown = await api.send('GET', '/internal/features/user/77', { user: 'x', scope: 'internal' })
+  expect(unknown.body).toMatchObject({
+    real_time_features: { last_5_items: [], session_genre_dist: {}, hours_since_last_visit: null },
+    static_features: { country: null, age_bucket: null, subscription_tier: null },
+  })
+})
+
 test("an unknown item has no similar items, whether it comes from the request or from the user's history", async () => {
   const reasonsOf = ({ recommendations }: { recommendations: { rec_type: string }[] }) => [
     ...new Set(recommendations.map(({ rec_type }) => rec_type)),
@@ -301,6 +380,15 @@ test('similar items are ranked by the weight of their pair divided by the square
       { item_id: '22', similarity_score: expect.closeTo(0.06, 6), shared_attributes: ['genre: Crime'] },
     ],
   })
+})
+
+test('similar items name the shared genres, the shared category and other shared attributes', async () => {
+  const saw = { category_path: 'Tools/Saws', attributes: { genres: 'Wood|Metal', brand: 'Acme', colour: 'red' } }
+  api.putItem(201n, saw)
+  api.putItem(202n, { ...saw, attributes: { genres: 'Metal|Garden', brand: 'Acme', colour: 'blue' } })
+  api.putNeighbours(201n, [{ itemId: 202n, weight: 1 }])
+  const { body } = await api.send('GET', '/api/v1/items/201/similar?limit=1')
+  expect(body.similar_items[0].shared_attributes).toEqual(['genre: Metal', 'category: Tools/Saws', 'brand: Acme'])
 })
 
 test('editors place items in lists until the period of their editorial list ends', async () => {

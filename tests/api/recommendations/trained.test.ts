@@ -132,6 +132,19 @@ test.each<[string, () => Error]>([
   expect((await list()).recommendations.some(({ explain }: Listed) => explain?.channel === 'trending')).toBe(true)
 })
 
+test('a list that is served again names the model that made it, even if another one has been put in force since', async () => {
+  const { api, list, version, put } = await trainedApi()
+  const scores = ({ recommendations }: { recommendations: Listed[] }) => recommendations.map(({ item_id, score }) => [item_id, score])
+  const before = await list()
+  put(null)
+  api.state.isRedisAway = true
+  const again = await list()
+  expect([again.degraded, scores(again), again.model_version]).toEqual([['features'], scores(before), version])
+  const { value } = api.published.findLast(({ topic }) => topic === 'recommendations-served')!
+  expect(value.model_version).toBe(version)
+  expect((await api.send('GET', '/api/v1/recommendations?rec_type=trending', { user: '42' })).body.model_version).toBe('rules-1')
+})
+
 test('if a search gets no answer in time, candidates from other channels still get the similarity of their vectors', async () => {
   const { api, list } = await trainedApi()
   api.state.now = START + LAST_LIST_MS
@@ -167,6 +180,7 @@ test('without trees the candidates are sorted by the similarity of their vectors
 test('without vectors and trees, the rules rank the candidates, and requests for similar items still succeed', async () => {
   const { api, list } = await trainedApi()
   Object.assign(broken, { vectors: brokenIndex, ranking: true })
+  api.state.now = START + LAST_LIST_MS
   const body = await list()
   expect([body.model_version, body.degraded]).toEqual(['rules-1', ['vectors', 'ranking']])
   expect((await api.send('GET', '/api/v1/items/3/similar')).status).toBe(200)
@@ -183,9 +197,13 @@ test('if the model cannot compute the vector of a user, the embedding consists o
   expect(await embedding()).toEqual([200, 256, 0])
 })
 
-test('a model that is older than six hours is still used, and the response says that the model is old', async () => {
+test('a model that is older than six hours is still used, and the response and the metric of its age say that the model is old', async () => {
   const { api, list, version } = await trainedApi()
   api.state.now = START + 5 * HOUR_MS + 1
   const body = await list()
   expect([body.model_version, body.degraded]).toEqual([version, ['model_age']])
+  expect(await api.metrics.text()).toContain(`recommendation_model_age_seconds ${(6 * HOUR_MS + 1) / 1_000}`)
+  const features = await api.send('GET', '/internal/features/user/42', { user: 'service', scope: 'internal' })
+  const trainedAt = new Date(START - HOUR_MS).toISOString()
+  expect(features.body).toMatchObject({ embedding_version: 1, embedding_updated_at: trainedAt })
 })

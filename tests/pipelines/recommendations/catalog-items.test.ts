@@ -44,6 +44,55 @@ function shop() {
   }
 }
 
+test('a product becomes an item with the id, texts, image, brand and path of the product, and with attributes that all variants share', () => {
+  const { driver, addCategory, addProduct } = shop()
+  addCategory(1, 'Tools/Saws')
+  const attributes = ['colour:red', 'colour:blue', 'teeth:40: fine']
+  addProduct({ ...saw(1), description: 'It saws.', brand: 'Acme', thumbnail: 'abc', attributes, created_at: START - 1 })
+  expect(driver.read(items).map(({ key, value }) => [key, value])).toEqual([
+    [
+      7n,
+      {
+        title: 'A saw',
+        description: 'It saws.',
+        category_path: 'Tools-Saws',
+        attributes: { teeth: '40: fine', brand: 'Acme' },
+        popularity: 0,
+        thumbnail_url: '/api/v1/images/abc/300.webp',
+        status: 'ACTIVE',
+        created_at: START - 1,
+        updated_at: START,
+      },
+    ],
+  ])
+})
+
+test('an item is written only when one of its fields changes', () => {
+  const { driver, addCategory, addProduct } = shop()
+  addCategory(1, 'Tools')
+  addProduct(saw(1))
+  driver.advanceWallClock(1_000)
+  addProduct({ ...saw(1), revision: 2, price_cents: 200, in_stock: 'out_of_stock', rating_sum: 5, rating_count: 1, stars: [0, 0, 0, 0, 1] })
+  expect(driver.read(items)).toHaveLength(1)
+  addProduct({ ...saw(1), brand: 'Acme' })
+  expect(driver.read(items)).toHaveLength(1)
+})
+
+test('the item of a product that is no longer public becomes inactive and keeps its texts, and a product that was never public is no item', () => {
+  const { driver, addCategory, addProduct } = shop()
+  addCategory(1, 'Tools')
+  addProduct({ ...saw(1, ''), product_id: 8, is_public: false })
+  expect(driver.read(items)).toEqual([])
+  addProduct(saw(1))
+  addProduct({ ...saw(1, ''), is_public: false })
+  addProduct(saw(1))
+  expect(driver.read(items).map(({ key, value }) => [key, value!.title, value!.status])).toEqual([
+    [7n, 'A saw', 'ACTIVE'],
+    [7n, 'A saw', 'INACTIVE'],
+    [7n, 'A saw', 'ACTIVE'],
+  ])
+})
+
 test('a product that arrives before its category gets the path when the category arrives', () => {
   const { driver, addCategory, addProduct, paths } = shop()
   addProduct(saw(1))

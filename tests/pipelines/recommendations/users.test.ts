@@ -118,6 +118,14 @@ test('purchases, ratings, skips and views of at least 30 % count as watched; cli
   expect(unpackIds(look().viewed)).toEqual([7n, 6n, 5n, 4n, 3n, 2n, 1n])
 })
 
+test('a watched item is left out for 90 days, and for no more than 99 days', () => {
+  send(1)
+  driver.advanceWallClock(90 * DAY)
+  expect(hasWatched(1)).toBe(true)
+  driver.advanceWallClock(9 * DAY + HOUR)
+  expect(hasWatched(1)).toBe(false)
+})
+
 test('an item that a user has marked as not interesting is hidden until the user removes the mark', () => {
   send(1, { event_type: 'NOT_INTERESTED' })
   send(2, { event_type: 'NOT_INTERESTED' })

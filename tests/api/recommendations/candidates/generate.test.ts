@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { generateCandidates } from '../../../../api/recommendations/candidates/generate.ts'
+import { generateCandidates, type RecType } from '../../../../api/recommendations/candidates/generate.ts'
 import { itemTable } from '../../../../api/recommendations/items/item-table.ts'
 import { leaders } from '../../../../api/recommendations/items/leaders.ts'
 import type { RecommendationModel } from '../../../../api/recommendations/model/model.ts'
@@ -34,4 +34,30 @@ test('trending items are candidates even if the neighbours, the nearest items an
   expect(counts).toEqual({ neighbours: 250, editorial: 50, trending: 50, vector: 150 })
   const similar = set.all().filter(({ channel }) => channel === 'vector')
   expect(similar.at(-1)?.itemId).toBe(nearest[149].itemId)
+})
+
+test('each channel adds no more candidates than its share: 200 by vector, 50 trending, 50 of editors and 30 per preference', async () => {
+  const items = itemTable()
+  for (const itemId of idsFrom(1, ITEMS)) {
+    const brand = itemId > 1_600n ? 'Acme' : 'Other'
+    items.putItem(itemId, { ...itemNamed('Item'), attributes: { brand } })
+  }
+  const model = {
+    nearest: async (_vector: Float32Array, count: number) => idsFrom(1_000, count).map((itemId) => ({ itemId, similarity: 0.5 })),
+    productWith: () => 0,
+  } as unknown as RecommendationModel
+  const sources = {
+    items,
+    leaders: leaders({ items, now: () => 0 }),
+    trendingFor: () => idsFrom(100, 300),
+    editorialFor: () => idsFrom(500, 300),
+  }
+  const preferences = [{ category: 'brand', value: 'Acme', weight: 1 }]
+  const asked = { user: { ...unknownUser(1n), preferences }, context: 'homepage', anchor: undefined, neighbours: new Map(), model } as const
+  async function countsOf(recType: RecType) {
+    const set = await generateCandidates(sources, { ...asked, recType, vector: new Float32Array(1) })
+    return Object.fromEntries([...Map.groupBy(set.all(), ({ channel }) => channel)].map(([channel, of]) => [channel, of.length]))
+  }
+  expect(await countsOf('personalized')).toEqual({ editorial: 50, trending: 50, vector: 200, preference: 30 })
+  expect(await countsOf('trending')).toEqual({ trending: 200 })
 })
