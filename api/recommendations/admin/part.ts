@@ -39,7 +39,8 @@ export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPar
       }),
       bind(putItemRoute, async ({ params: { item_id }, body }) => {
         const at = now()
-        const storedAt = tables.items.updatedAt(tables.items.rowOf(item_id))
+        const row = tables.items.rowOf(item_id)
+        const storedAt = tables.items.updatedAt(row)
         // A body without a time counts as the newest, even if the clock of the process that stored the item is ahead.
         const updated_at = timeOf(body.updated_at) ?? Math.max(at, storedAt)
         // A body with an older time must not be published, because it would replace the newer item in the compacted
@@ -53,7 +54,8 @@ export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPar
           popularity: body.popularity ?? 0,
           thumbnail_url: body.thumbnail_url ?? null,
           status: body.status ?? 'ACTIVE',
-          created_at: timeOf(body.created_at) ?? at,
+          // If a producer sends its items again without this time, they must not become new releases.
+          created_at: timeOf(body.created_at) ?? (tables.items.isItem(row) ? tables.items.createdAt(row) : at),
           updated_at,
         })
         return noContent()

@@ -8,6 +8,7 @@ beforeEach(async () => {
   api = await recommendationsApi()
 })
 
+const DAY_MS = 86_400_000
 const iso = (time: number) => new Date(time).toISOString()
 const put = (path: string, body: object, scope: string) => api.send('PUT', path, { user: 'service', scope, body })
 
@@ -67,6 +68,15 @@ test('an item or a user without updated_at is stored, even if a process whose cl
   api.putUser('5:self', { page: null, self })
   await put('/internal/users/5', { country: 'FR' }, 'internal')
   expect(api.published.at(-1)).toMatchObject({ topic: 'recommendation-users', value: { country: 'FR', updated_at: ahead } })
+})
+
+test('an item that is sent again without created_at keeps the time at which it was created', async () => {
+  const created_at = START - 400 * DAY_MS
+  await put('/internal/items/5', { title: 'First', created_at: iso(created_at) }, 'internal')
+  await put('/internal/items/5', { title: 'Again' }, 'internal')
+  expect(api.published.at(-1)).toMatchObject({ topic: 'items', value: { title: 'Again', created_at } })
+  await put('/internal/items/6', { title: 'New' }, 'internal')
+  expect(api.published.at(-1)).toMatchObject({ topic: 'items', value: { title: 'New', created_at: START } })
 })
 
 test('preferences are stored even if a process whose clock is ahead stored the previous ones', async () => {
