@@ -5,8 +5,11 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { fraudErrors } from '../../../api/fraud/errors.ts'
 import { scorePart } from '../../../api/fraud/score/part.ts'
+import type { AppOptions } from '../../../api/kit/app.ts'
 import { addressRanges } from '../../../api/kit/client-address.ts'
 import { directRoutes } from '../../../api/kit/direct-routes.ts'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
+import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
 import { startServer } from '../../../api/kit/server.ts'
 import { type ClientCertificates, clientCertificates } from '../../../api/kit/tls/client-certificates.ts'
 import { watchMaterial } from '../../../api/kit/tls/watched-material.ts'
@@ -19,12 +22,22 @@ import { payment } from './system.ts'
 const serverAuthority = testAuthority('server authority')
 const clientAuthority = testAuthority('client authority')
 
+/** Rate limits that refuse every request that they see. */
+const REFUSE_ALL: RequestLimits = {
+  covers: () => true,
+  admit: async () => ({
+    caller: { clientId: 'c', tier: 'free', ip: '' },
+    headers: {},
+    refusal: new ApiError(errors.rate_limit_exceeded),
+  }),
+}
+
 /**
  * Serves the scoring route with and without TLS.
  * @param gateways the value of SCORE_GATEWAYS
  * @param started called when the body of a payment has arrived; resolves when scoring may start
  */
-async function served(gateways: readonly string[], started = () => Promise.resolve()) {
+async function served(gateways: readonly string[], started = () => Promise.resolve(), limits?: RequestLimits) {
   const { score } = scoreWorld()
   let clients: ClientCertificates | undefined
   const part = scorePart({
@@ -39,7 +52,8 @@ async function served(gateways: readonly string[], started = () => Promise.resol
   })
   const service = { name: 'fraud', description: '', isUserId: () => true, probes: [], errors: Object.values(fraudErrors), ...part }
   const direct = directRoutes()
-  const api = await testApp({ services: [service], certificateOf: (socket) => clients?.of(socket), direct })
+  const certificateOf: AppOptions['certificateOf'] = (socket) => clients?.of(socket)
+  const api = await testApp({ services: [service], certificateOf, direct, ...(limits && { limits }) })
   const folder = await mkdtemp(join(tmpdir(), 'millrace-score-'))
   const files = { certificate: join(folder, 'cert.pem'), key: join(folder, 'key.pem'), clientAuthorities: join(folder, 'ca.pem') }
   const own = serverAuthority.issue({ dns: ['localhost'], usage: 'server' })
@@ -122,6 +136,18 @@ test('an address of SCORE_GATEWAYS is enough; a forwarded address is not, and a 
   const elsewhere = await served(['203.0.113.7'])
   expect(await statusOf(elsewhere.plain)).toBe(401)
   expect(await statusOf(elsewhere.plain, { 'x-forwarded-for': '203.0.113.7' })).toBe(401)
+})
+
+test('no rate limit refuses a payment, whatever the credentials of its caller', async () => {
+  const gateway = await served(['127.0.0.1/32'], undefined, REFUSE_ALL)
+  expect(await statusOf(gateway.plain)).toBe(200)
+  const payments = clientAuthority.issue({ commonName: 'payments', usage: 'client' })
+  const certified = await served([], undefined, REFUSE_ALL)
+  expect((await secureAnswer(certified.port, payments)).status).toBe(200)
+  const internal = await served([], undefined, REFUSE_ALL)
+  const token = await signToken(internal.key, { sub: 'payments', scope: 'internal' })
+  expect(await statusOf(internal.plain, { authorization: `Bearer ${token}` })).toBe(200)
+  expect(await statusOf(internal.plain)).toBe(429)
 })
 
 test('a payment is scored only after `started` has resolved', async () => {

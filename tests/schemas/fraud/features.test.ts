@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import type { EntityKind } from '../../../schemas/fraud/entity.ts'
 import { entitiesOf, eventsOf } from '../../../schemas/fraud/events.ts'
-import { featuresOf, type NO_HISTORY } from '../../../schemas/fraud/features/features.ts'
-import type { FraudFeatures } from '../../../schemas/fraud/types.ts'
+import { type Enrichments, featuresOf, type NO_HISTORY } from '../../../schemas/fraud/features/features.ts'
+import { foldVerdict } from '../../../schemas/fraud/profile/verdicts.ts'
+import type { FraudFeatures, FraudVerdict } from '../../../schemas/fraud/types.ts'
 import { DAY, featuresAfter, HOUR, lookedUp, MINUTE, NO_IP_FACTS, NOON, type Payment, pay, SECOND } from './payments.ts'
 
 type Row = readonly [what: string, earlier: readonly Payment[], now: Payment, expected: Partial<FraudFeatures>]
@@ -201,6 +203,147 @@ test.each<readonly [string, readonly Payment[], Payment, string | null, number |
   ['everything at once', [{}], { login: 'x', sinceLogin: 0, device: 'd3', cardCountry: 'DE' }, 'FR', 1],
 ])('session risk: %s', (_what, earlier, now, geo_country, expected) => {
   expect(featuresAfter(earlier.map(pay), now, { ...NO_IP_FACTS, geo_country }).session_risk_score).toBe(expected)
+})
+
+/**
+ * Makes payments of one entity: as many as given in the last hour, day and week. `fields` returns the other entities of
+ * a payment by its number, beginning with the newest.
+ */
+function series([hour, day, week]: readonly number[], weekAt: number, fields: (index: number) => Payment): Payment[] {
+  const timeOf = (index: number) => (index < hour ? minutesAgo(30) : index < day ? NOON - 5 * HOUR : weekAt)
+  return Array.from({ length: week }, (_, index) => ({ at: timeOf(index), ...fields(index) }))
+}
+
+/** Returns the lookups after verdicts about one entity. */
+function judged(lookups: Enrichments, kind: EntityKind, verdicts: readonly (readonly [FraudVerdict, at: number])[]): Enrichments {
+  const known = lookups[kind] as typeof NO_HISTORY
+  const profile = verdicts.reduce(
+    (before, [verdict, at]) => foldVerdict(before, kind, { verdict, previous: null, at, previous_at: null }),
+    known.profile!,
+  )
+  return { ...lookups, [kind]: { ...known, profile } }
+}
+
+test.each([
+  ['passkey', 0],
+  ['biometric', 0],
+  ['mfa', 0.05],
+  ['otp', 0.1],
+  ['sso', 0.1],
+  ['social', 0.15],
+  ['password', 0.2],
+  ['magic_link', 0.2],
+  ['sms', 0.25],
+])('the login method %s adds %f to the session risk, in upper and lower case', (login, expected) => {
+  for (const written of [login, login.toUpperCase()]) expect(featuresAfter([], { login: written }).session_risk_score).toBe(expected)
+})
+
+test('every feature has the value of its own entity and window', () => {
+  const some = (index: number, size: number) => Math.floor(index / size)
+  const earlier = [
+    ...series([4, 9, 15], NOON - 2 * DAY, (index) => ({
+      amount: 4,
+      device: `user-d${some(index, 2)}`,
+      ip: `user-i${some(index, 3)}`,
+      card: `user-c${some(index, 5)}`,
+      merchant: `user-m${some(index, 1.5)}`,
+      ...(index === 4 && { place: LOS_ANGELES }),
+    })),
+    ...[14, 14].map((amount) => ({ amount, at: NOON - 20 * DAY })),
+    ...series([1, 3, 6], NOON - 3 * DAY, (index) => ({
+      ...{ amount: 1.5, device: 'd1', user: `device-u${index}`, card: `device-c${some(index, 2)}` },
+    })),
+    ...series([2, 5, 9], NOON - 3 * DAY, (index) => ({
+      ...{ amount: 2.5, ip: 'i1', user: `ip-u${index}`, device: `ip-d${some(index, 2)}`, card: `ip-c${some(index, 3)}` },
+    })),
+    ...series([3, 7, 12], NOON - 4 * DAY, (index) => ({
+      ...{ amount: 3.5, card: 'c1', user: `card-u${index}`, device: `card-d${some(index, 2)}` },
+      ...{ ip: `card-i${some(index, 3)}`, merchant: `card-m${some(index, 4)}` },
+    })),
+    ...series([0, 0, 13], NOON - 3 * DAY, (index) => ({ amount: 5, merchant: 'm1', user: `merchant-u${index}` })),
+    ...series([0, 0, 8], NOON - 20 * DAY, (index) => ({ amount: 26, merchant: 'm1', user: `merchant-v${index}` })),
+  ]
+  const now = pay({
+    ...{ device: 'd1', ip: 'i1', card: 'c1', merchant: 'm1', place: SAN_FRANCISCO },
+    ...{ login: 'otp', sinceLogin: 60, cardCountry: 'DE' },
+  })
+  const frauds = (count: number) => Array.from({ length: count }, () => ['CONFIRMED_FRAUD', NOON - DAY] as const)
+  let lookups = lookedUp(now, earlier.map(pay))
+  lookups = judged(lookups, 'user', frauds(1))
+  lookups = judged(lookups, 'device', [...frauds(2), ['FALSE_POSITIVE', NOON - DAY]])
+  lookups = judged(lookups, 'ip', frauds(3))
+  lookups = judged(lookups, 'card', frauds(4))
+  const [inMonth, before] = [10, 40].map((days) => ['CONFIRMED_FRAUD', NOON - days * DAY] as const)
+  lookups = judged(lookups, 'merchant', [...frauds(2), inMonth, inMonth, before])
+  const { features, failed } = featuresOf(now, { ...NO_IP_FACTS, geo_country: 'FR' }, lookups)
+  expect(failed).toEqual([])
+  expect(features).toEqual({
+    amount_usd: 10,
+    user_velocity_1h: 4,
+    user_velocity_24h: 9,
+    user_velocity_7d: 15,
+    user_sum_1h: 16,
+    user_sum_24h: 36,
+    user_sum_7d: 60,
+    device_velocity_1h: 1,
+    device_velocity_24h: 3,
+    device_velocity_7d: 6,
+    device_sum_1h: 1.5,
+    device_sum_24h: 4.5,
+    device_sum_7d: 9,
+    ip_velocity_1h: 2,
+    ip_velocity_24h: 5,
+    ip_velocity_7d: 9,
+    ip_sum_1h: 5,
+    ip_sum_24h: 12.5,
+    ip_sum_7d: 22.5,
+    card_velocity_1h: 3,
+    card_velocity_24h: 7,
+    card_velocity_7d: 12,
+    card_sum_1h: 10.5,
+    card_sum_24h: 24.5,
+    card_sum_7d: 42,
+    amount_zscore: expect.closeTo(1.4524, 4),
+    user_txn_count: 17,
+    user_txn_sum: 88,
+    user_avg_amount: expect.closeTo(88 / 17, 9),
+    user_stddev_amount: expect.closeTo(3.3211, 4),
+    user_distinct_devices_7d: 8,
+    user_distinct_ips_24h: 3,
+    user_distinct_cards_24h: 2,
+    user_distinct_merchants_7d: 10,
+    user_risk_tier: 'HIGH',
+    user_fraud_history_count: 1,
+    geo_distance_km: expect.closeTo(559.1, 1),
+    geo_travel_severity: expect.closeTo(559.1 / 4_500, 4),
+    geo_impossible_travel: false,
+    time_since_last_txn_s: 1_800,
+    is_new_device: true,
+    is_new_merchant: true,
+    device_age_days: 3,
+    device_distinct_users_24h: 3,
+    device_distinct_users_7d: 6,
+    device_distinct_cards_24h: 2,
+    device_risk_tier: 'ELEVATED',
+    device_fraud_assoc_count: 2,
+    ip_distinct_users_24h: 5,
+    ip_distinct_devices_24h: 3,
+    ip_distinct_cards_24h: 2,
+    ip_fraud_assoc_count: 3,
+    card_age_days: 4,
+    card_distinct_users_24h: 7,
+    card_distinct_devices_24h: 4,
+    card_distinct_ips_24h: 3,
+    card_distinct_merchants_24h: 2,
+    card_fraud_assoc_count: 4,
+    merchant_txn_count_7d: 13,
+    merchant_txn_count_30d: 21,
+    merchant_avg_amount_30d: 13,
+    merchant_fraud_rate_7d: 2 / 13,
+    merchant_fraud_rate_30d: 4 / 21,
+    merchant_fraud_count: 5,
+    session_risk_score: 0.8,
+  } satisfies Record<keyof FraudFeatures, unknown>)
 })
 
 test('a transaction counts once, whether it is in the profile, in flight or both', () => {
