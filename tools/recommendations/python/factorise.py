@@ -8,6 +8,8 @@ import scipy.linalg
 import scipy.sparse
 from implicit.cpu.als import AlternatingLeastSquares
 
+from parent import end_with_parent
+
 # Token weights are regularised so strongly that the vector of a token that few items have stays near zero.
 TOKEN_REGULARIZATION = 5.0
 # Number of rows that are converted to doubles at a time. As doubles, these rows take 128 MB.
@@ -67,4 +69,5 @@ def main(path):
         json.dump({"greatest_length": float(lengths.max())}, file)
 
 
+end_with_parent()
 main(sys.argv[1])

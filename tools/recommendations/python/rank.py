@@ -6,6 +6,8 @@ import sys
 import lightgbm
 import numpy
 
+from parent import end_with_parent
+
 
 def main(path):
     with open(path) as file:
@@ -41,4 +43,5 @@ def main(path):
         json.dump({"gains": dict(zip(columns, (float(gain) for gain in gains)))}, file)
 
 
+end_with_parent()
 main(sys.argv[1])
