@@ -57,8 +57,8 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByText('Corrected: the verdict is now suspicious.').waitFor()
     const [given, corrected] = fakes.changes
     expect(given.line).toBe('POST transactions/t-1/feedback')
-    expect(given.body).toEqual({ verdict: 'CONFIRMED_FRAUD', fraud_type: 'stolen_card', notes: 'psf' })
-    expect(corrected.body).toEqual({ verdict: 'SUSPICIOUS', notes: 'Correction: confirmed fraud was given by mistake.' })
+    expect(given.body).toEqual({ verdict: 'CONFIRMED_FRAUD', fraud_type: 'stolen_card', notes: 'psf', version: 1 })
+    expect(corrected.body).toEqual({ verdict: 'SUSPICIOUS', notes: 'Correction: confirmed fraud was given by mistake.', version: 2 })
     expect(given.csrf).toMatch(/^[\w-]{43}$/)
     expect(fakes.changes).toHaveLength(2)
     // The verdict has removed the case from the list of open cases, and the next key opens the first remaining case.
@@ -84,6 +84,67 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.keyboard.press('Enter')
     expect(await page.getByLabel('Notes (a correction needs a reason)').evaluate((field) => field.matches(':invalid:focus'))).toBe(true)
     expect(fakes.changes.map(({ body }) => body.verdict)).toEqual(['FALSE_POSITIVE', 'FALSE_POSITIVE'])
+  })
+
+  test('undoing a verdict does not replace a later verdict of another analyst', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    const [found] = fakes.cases
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await page.getByText('Verdict false positive by ann').waitFor()
+    fakes.correctAsBob(found, 'CONFIRMED_FRAUD')
+    await page.keyboard.press('u')
+    await page.getByText('Somebody else has changed this').waitFor()
+    await page.getByText('Verdict confirmed fraud by bob').waitFor()
+    expect(found).toMatchObject({ verdict: 'CONFIRMED_FRAUD', version: 3 })
+    expect(await page.isVisible('#undo')).toBe(false)
+  })
+
+  test('a verdict can be undone after the notes were saved, but not after another analyst has given the same verdict', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    const [found] = fakes.cases
+    const saveNotes = async (notes: string) => {
+      await page.getByLabel('Notes on the case').fill(notes)
+      await page.getByRole('button', { name: 'Save notes' }).click()
+      await expect.poll(() => found).toMatchObject({ notes })
+    }
+    const give = async (key: string, verdict: string) => {
+      await page.locator('#case').focus()
+      await page.keyboard.press(key)
+      await page.getByLabel('Notes (').fill('a reason')
+      await page.keyboard.press('Enter')
+      await page.getByText(`Recorded as ${verdict}.`).waitFor()
+    }
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    await give('p', 'false positive')
+    await saveNotes('called the user')
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('Corrected: the verdict is now suspicious.').waitFor()
+    await give('f', 'confirmed fraud')
+    fakes.correctAsBob(found, 'CONFIRMED_FRAUD')
+    await page.getByRole('button', { name: 'Assign to me' }).click()
+    await page.getByText('Verdict confirmed fraud by bob').waitFor()
+    expect(await page.isVisible('#undo')).toBe(false)
+    expect(found).toMatchObject({ verdict: 'CONFIRMED_FRAUD', assigned_to: null })
+  })
+
+  test('a verdict does not replace a verdict that another analyst has given since the page read the case', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    const [found] = fakes.cases
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    fakes.correctAsBob(found, 'FALSE_POSITIVE')
+    await page.keyboard.press('f')
+    await page.getByLabel('Notes (optional)').fill('stolen')
+    await page.keyboard.press('Enter')
+    await page.getByText('Somebody else has changed this').waitFor()
+    await page.getByText('Verdict false positive by bob').waitFor()
+    expect(found).toMatchObject({ verdict: 'FALSE_POSITIVE' })
+    // The analyst can now correct this verdict knowingly.
+    expect(await page.getByLabel('Notes (a correction needs a reason)').inputValue()).toBe('stolen')
+    await page.getByRole('button', { name: 'Confirm' }).click()
+    await page.getByText('Recorded as confirmed fraud.').waitFor()
+    expect(found).toMatchObject({ verdict: 'CONFIRMED_FRAUD' })
   })
 
   test('a case shows factors, places, timeline and features, and hostile text stays text', async () => {

@@ -39,9 +39,12 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   let shownAs = ''
   /** The notes of the open case as the server last sent them. */
   let savedNotes = ''
-  /** Ends when the last requested change has been sent and answered. */
+  /**
+   * Ends when the last requested change has been sent and answered.
+   * @type {Promise<unknown>}
+   */
   let sending = Promise.resolve()
-  const verdict = verdicts({ onFailure, onGiven })
+  const verdict = verdicts({ onFailure, onGiven, onOutdated, inTurn })
 
   /** @param {{ kind: string, id: string }} wanted */
   async function load({ kind, id }) {
@@ -80,6 +83,8 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
     verdict.open({
       transactionId: found?.transaction_id ?? transaction.transaction_id,
       verdict: found?.verdict ?? transaction?.feedback?.verdict ?? null,
+      giver: found?.history?.findLast(({ verdict: given }) => given !== null)?.actor,
+      ...(found !== undefined && { version: found.version }),
     })
     drawReasons(part('why'), transaction?.answer, found)
     drawPlaces(part('places'), dossier)
@@ -112,8 +117,19 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   function change(fieldsOf) {
     const turn = opened
     const asked = open
-    sending = sending.then(() => send(turn, asked, fieldsOf))
-    return sending
+    return inTurn(() => send(turn, asked, fieldsOf))
+  }
+
+  /**
+   * Does some work after all changes that were requested earlier have been answered.
+   * @template T
+   * @param {() => Promise<T>} work
+   * @returns {Promise<T>}
+   */
+  function inTurn(work) {
+    const done = sending.then(work)
+    sending = done.catch(() => undefined)
+    return done
   }
 
   /**
@@ -132,10 +148,17 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
       onChanged()
     } catch (error) {
       onFailure(error)
-      if (!(error instanceof RequestFailed && error.failure.code === 'version_conflict')) return
-      onChanged()
-      if (turn === opened) await reload().catch(onFailure)
+      if (error instanceof RequestFailed && error.failure.code === 'version_conflict') await onOutdated(turn)
     }
+  }
+
+  /**
+   * Shows the changes that somebody else has made.
+   * @param {number} [turn] the case that is out of date
+   */
+  async function onOutdated(turn = opened) {
+    onChanged()
+    if (turn === opened) await reload().catch(onFailure)
   }
 
   async function onGiven() {
