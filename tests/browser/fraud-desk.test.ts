@@ -696,6 +696,52 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.getByLabel('Notes on the case').inputValue()).toBe('')
   })
 
+  test('a held Enter key opens the question about a verdict, but does not confirm the verdict', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    await page.getByRole('button', { name: 'Fraud', exact: true }).focus()
+    for (const _ of [1, 2, 3]) await page.keyboard.down('Enter')
+    await page.keyboard.up('Enter')
+    // If the page sent the verdict, it would do so before it sends this request.
+    await page.evaluate(() => fetch('/fraud/style.css').then((answer) => answer.text()))
+    expect(fakes.changes).toEqual([])
+    expect(await page.textContent('#confirm-question')).toBe('Confirm that this is fraud?')
+    await page.keyboard.press('Enter')
+    await page.getByText('Recorded as confirmed fraud.').waitFor()
+  })
+
+  test('neither a double click nor a held Enter key restores rules without the question', async () => {
+    const { page, fakes } = await opened({ hash: '#rules' })
+    await page.getByText('Versions of the rule set').click()
+    await page.getByRole('button', { name: 'Restore 6' }).dblclick()
+    await page.getByRole('button', { name: 'Replace all rules with version 6?' }).waitFor()
+    await page.getByRole('button', { name: 'Restore 5' }).focus()
+    for (const _ of [1, 2, 3]) await page.keyboard.down('Enter')
+    await page.keyboard.up('Enter')
+    await page.getByRole('button', { name: 'Replace all rules with version 5?' }).waitFor()
+    expect(fakes.changes).toEqual([])
+    await page.keyboard.press('Enter')
+    await expect.poll(() => fakes.changes.map(({ body }) => body)).toEqual([{ version: 5 }])
+  })
+
+  test('the second click of a double click does not undo what the first click did', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    const doubleClick = async (before: string, after: string) => {
+      const { x, y, width, height } = (await page.getByRole('button', { name: before }).boundingBox())!
+      await page.mouse.click(x + width / 2, y + height / 2)
+      await page.getByRole('button', { name: after }).waitFor()
+      await page.mouse.down({ clickCount: 2 })
+      await page.mouse.up({ clickCount: 2 })
+    }
+    await doubleClick('Assign to me', 'Release')
+    await page.goto('/fraud#rules')
+    await doubleClick('Go live: night', 'To shadow: night')
+    // If the page sent further changes, it would do so before it sends this one.
+    await page.getByRole('button', { name: 'Disable: night' }).click()
+    await expect.poll(() => fakes.changes.at(-1)?.line).toBe('DELETE rules/night')
+    expect(fakes.changes.map(({ line }) => line)).toEqual(['PATCH cases/90071992547409931', 'PUT rules/night', 'DELETE rules/night'])
+  })
+
   test.each([400, 1280])('fits a screen that is %i pixels wide, and follows dark mode', async (width) => {
     const { page } = await opened({ viewport: { width, height: 800 } })
     const fits = async () => expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)

@@ -1,5 +1,5 @@
 // @ts-check
-import { button, byId, input, part } from '../../../kit/page/browser/elements.js'
+import { button, byId, ignoreHeldEnter, input, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
 import { RequestFailed } from '../../../kit/page/browser/requests.js'
 import { ask, session } from '../../../kit/page/browser/session.js'
@@ -177,6 +177,7 @@ export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
     cancel()
     part('case').focus({ preventScroll: true })
   })
+  ignoreHeldEnter(part('confirm'))
   byId('confirm', HTMLFormElement).addEventListener('keydown', (event) => {
     if (event.key !== 'Escape') return
     event.preventDefault()
