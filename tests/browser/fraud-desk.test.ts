@@ -742,6 +742,25 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(fakes.changes.map(({ line }) => line)).toEqual(['PATCH cases/90071992547409931', 'PUT rules/night', 'DELETE rules/night'])
   })
 
+  test('a rule that somebody else has changed can be saved after it was closed and opened again', async () => {
+    const { page, fakes } = await opened({ hash: '#rule/night' })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    const night = fakes.rules.find(({ rule_id }) => rule_id === 'night')!
+    Object.assign(night, { priority: 7, updated_at: '2026-01-01T00:00:00.000Z' })
+    await page.getByLabel('Name').fill('Payments at night')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Close it and open it again').waitFor()
+    expect(await page.getByLabel('Name').inputValue()).toBe('Payments at night')
+    await page.locator('#close-rule').click()
+    await page.getByRole('link', { name: 'night' }).click()
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    await expect.poll(() => page.getByLabel('Priority').inputValue()).toBe('7')
+    await page.getByLabel('Name').fill('Payments at night')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+    expect(night).toMatchObject({ name: 'Payments at night', priority: 7 })
+  })
+
   test.each([400, 1280])('fits a screen that is %i pixels wide, and follows dark mode', async (width) => {
     const { page } = await opened({ viewport: { width, height: 800 } })
     const fits = async () => expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
