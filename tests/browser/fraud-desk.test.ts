@@ -761,6 +761,29 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(night).toMatchObject({ name: 'Payments at night', priority: 7 })
   })
 
+  test('a late answer does not replace a newer state of the case', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const late: { route: Route; body: string }[] = []
+    await page.route(
+      '**/api/v1/cases/90071992547409931',
+      async (route) => void late.push({ route, body: JSON.stringify(fakes.answer(route.request()).body) }),
+      { times: 1 },
+    )
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => late.length).toBe(1)
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.locator('#case-head').getByText('Escalated').waitFor()
+    const read = page.waitForResponse(/\/api\/v1\/profiles\//)
+    await late[0].route.fulfill({ headers: { 'content-type': 'application/json' }, body: late[0].body })
+    await (await read).finished()
+    // When this further request is complete, the page has handled the late answer.
+    await page.evaluate(() => fetch('/fraud/style.css').then((answer) => answer.text()))
+    expect(await page.locator('#case-head').textContent()).toContain('Escalated')
+    expect(await page.getByRole('button', { name: 'Suspicious' }).getAttribute('aria-pressed')).toBe('true')
+  })
+
   test.each([400, 1280])('fits a screen that is %i pixels wide, and follows dark mode', async (width) => {
     const { page } = await opened({ viewport: { width, height: 800 } })
     const fits = async () => expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)

@@ -69,7 +69,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
     const turn = opened
     const { found, transaction } = open
     const dossier = await read(found === undefined ? 'transaction' : 'case', found?.case_id ?? transaction.transaction_id)
-    if (turn === opened) draw(dossier)
+    if (turn === opened && !isOlder(dossier, open)) draw(dossier)
   }
 
   /** @param {Dossier} dossier */
@@ -219,6 +219,15 @@ async function read(kind, id) {
   ])
   const others = (listed?.transactions ?? []).filter((/** @type {any} */ one) => one.transaction_id !== transactionId)
   return { found, transaction, profile, others }
+}
+
+/**
+ * Returns whether a dossier shows the case as it was before the change that the page already shows.
+ * @param {Dossier} dossier
+ * @param {Dossier | undefined} shown
+ */
+function isOlder({ found }, shown) {
+  return found !== undefined && shown?.found !== undefined && found.version < shown.found.version
 }
 
 /** @param {unknown} error */
