@@ -784,6 +784,25 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.getByRole('button', { name: 'Suspicious' }).getAttribute('aria-pressed')).toBe('true')
   })
 
+  test('notes are saved even while the notes of another case are still being saved, and the page says that they are saved', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    const save = async (notes: string) => {
+      await page.getByLabel('Notes on the case').fill(notes)
+      await page.getByRole('button', { name: 'Save notes' }).click()
+    }
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const waiting: Route[] = []
+    await page.route('**/api/v1/cases/90071992547409931', (route) => void waiting.push(route), { times: 1 })
+    await save('first')
+    await expect.poll(() => waiting.length).toBe(1)
+    await page.goto('/fraud#case/90071992547409932')
+    await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
+    await save('second')
+    await waiting[0].fallback()
+    await expect.poll(() => fakes.cases.map(({ notes }) => notes)).toEqual(['first', 'second', ''])
+    await page.getByText('The notes are saved.').waitFor()
+  })
+
   test.each([400, 1280])('fits a screen that is %i pixels wide, and follows dark mode', async (width) => {
     const { page } = await opened({ viewport: { width, height: 800 } })
     const fits = async () => expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)

@@ -113,11 +113,12 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   /**
    * Changes the case. Changes are sent one at a time, so that each knows the version that the one before it made.
    * @param {(found: Case) => object} fieldsOf
+   * @param {() => void} [onDone] called after the change if the case is still open
    */
-  function change(fieldsOf) {
+  function change(fieldsOf, onDone = () => {}) {
     const turn = opened
     const asked = open
-    return inTurn(() => send(turn, asked, fieldsOf))
+    return inTurn(() => send(turn, asked, fieldsOf, onDone))
   }
 
   /**
@@ -136,8 +137,9 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
    * @param {number} turn
    * @param {Dossier | undefined} asked the case that was open when the change was requested
    * @param {(found: Case) => object} fieldsOf
+   * @param {() => void} onDone
    */
-  async function send(turn, asked, fieldsOf) {
+  async function send(turn, asked, fieldsOf, onDone) {
     const found = (turn === opened ? open : asked)?.found
     if (found === undefined) return
     try {
@@ -145,6 +147,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
       if (turn !== opened || open === undefined) return
       onSuccess()
       draw({ ...open, found: { ...open.found, ...changed } })
+      onDone()
       onChanged()
     } catch (error) {
       onFailure(error)
@@ -171,7 +174,14 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
     'case-notes',
     () => {
       const notes = byId('notes', HTMLTextAreaElement).value
-      return change(() => ({ notes }))
+      part('notes-news').textContent = ''
+      // The form does not wait for the answer, because the analyst may save the notes of the next case before it arrives.
+      void change(
+        () => ({ notes }),
+        () => {
+          part('notes-news').textContent = 'The notes are saved.'
+        },
+      )
     },
     onFailure,
   )
@@ -192,6 +202,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
       opened++
       open = undefined
       verdict.close()
+      part('notes-news').textContent = ''
       part('case-body').hidden = true
       part('no-case').hidden = wanted !== undefined
       if (wanted !== undefined) void load(wanted)
