@@ -803,6 +803,20 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByText('The notes are saved.').waitFor()
   })
 
+  test('an error message is visible even if the page is scrolled to its end', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    fakes.replaced.set('PATCH cases/90071992547409931', refusal(503, 'unavailable'))
+    await page.getByLabel('Notes on the case').fill('called the user')
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight))
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    const isOnTop = () => {
+      const { left, top } = document.getElementById('problem')!.getBoundingClientRect()
+      return document.elementFromPoint(left + 20, top + 20)?.id
+    }
+    expect(await page.evaluate(isOnTop)).toBe('problem')
+  })
+
   test.each([400, 1280])('fits a screen that is %i pixels wide, and follows dark mode', async (width) => {
     const { page } = await opened({ viewport: { width, height: 800 } })
     const fits = async () => expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
