@@ -817,6 +817,21 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.evaluate(isOnTop)).toBe('problem')
   })
 
+  test('a time with a year of more than four digits cannot be entered', async () => {
+    const { page } = await opened({ hash: '#rule/night' })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    for (const id of ['rule-expires', 'from', 'to']) {
+      await page.evaluate((one) => {
+        const field = document.getElementById(one) as HTMLInputElement
+        field.value = '20267-01-01T00:00'
+      }, id)
+      expect(await page.locator(`#${id}`).evaluate((field: HTMLInputElement) => field.validity.valid)).toBe(false)
+    }
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Start' }).click()
+    expect(await page.getByText('The page failed').count()).toBe(0)
+  })
+
   test.each([400, 1280])('fits a screen that is %i pixels wide, and follows dark mode', async (width) => {
     const { page } = await opened({ viewport: { width, height: 800 } })
     const fits = async () => expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
