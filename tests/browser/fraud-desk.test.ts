@@ -832,6 +832,21 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.getByText('The page failed').count()).toBe(0)
   })
 
+  test('small numbers are not shown as zero', async () => {
+    const { page, fakes } = await opened()
+    const asked = page.waitForRequest(/\/transactions\/t-1$/)
+    await page.locator('.entry').first().click()
+    const read = fakes.answer(await asked).body as { features: object }
+    const features = { ...read.features, merchant_fraud_rate_30d: 0.0042, amount_zscore: -0.001, user_amount_sum_1h: 123_456.789 }
+    fakes.replaced.set('GET transactions/t-1', { body: { ...read, features } })
+    await page.reload()
+    await page.getByText('All features').click()
+    const text = await page.locator('#features').textContent()
+    for (const shown of ['merchant fraud rate 30d0.0042', 'amount zscore-0.001', 'user amount sum 1h123,456.79']) {
+      expect(text).toContain(shown)
+    }
+  })
+
   test.each([400, 1280])('fits a screen that is %i pixels wide, and follows dark mode', async (width) => {
     const { page } = await opened({ viewport: { width, height: 800 } })
     const fits = async () => expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
