@@ -847,6 +847,27 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     }
   })
 
+  test('the summary of the queue is not announced again while it stays the same', async () => {
+    const { page } = await opened()
+    await page.getByText('3 cases').waitFor()
+    await page.evaluate(() => {
+      const announced: string[] = []
+      Object.assign(window, { announced })
+      const summary = document.getElementById('queue-summary')!
+      new MutationObserver(() => announced.push(summary.textContent ?? '')).observe(summary, {
+        childList: true,
+        characterData: true,
+        subtree: true,
+      })
+    })
+    const again = page.waitForResponse(/\/api\/v1\/cases\?/)
+    await page.getByLabel('Assigned to').dispatchEvent('change')
+    await (await again).finished()
+    await page.getByLabel('Status').selectOption('All')
+    await page.getByText('3 cases', { exact: true }).waitFor()
+    expect(await page.evaluate(() => Object.getOwnPropertyDescriptor(window, 'announced')!.value)).toEqual(['3 cases'])
+  })
+
   test.each([400, 1280])('fits a screen that is %i pixels wide, and follows dark mode', async (width) => {
     const { page } = await opened({ viewport: { width, height: 800 } })
     const fits = async () => expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
