@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startServer } from '../../api/kit/server.ts'
+import { START, signToken } from '../api/kit/harness.ts'
 import { recommendationsApi } from '../api/recommendations/harness.ts'
 import { useChromium } from './chromium.ts'
 
@@ -16,6 +17,28 @@ describe('the page that explains a list in Chromium', () => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360)
     expect((await page.locator('dd').first().boundingBox())!.width).toBeGreaterThan(120)
     expect(complaints.join('\n')).toBe('')
+    await page.context().close()
+  })
+
+  test('a signed-in user who follows a link from another site needs no new token', async () => {
+    const api = await recommendationsApi()
+    const server = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now })
+    onTestFinished(async () => void (await server.close(0)))
+    const { page } = await open(server.url)
+    await page.goto('/recommendations/sign-in')
+    expect(await page.isVisible('#continue')).toBe(false)
+    await page
+      .getByLabel('Token')
+      .fill(await signToken(api.key, { sub: '7', scope: 'internal', exp: Math.max(Date.now(), START) + 3_600_000 }))
+    await page.keyboard.press('Enter')
+    await page.getByText('Signed in as 7').waitFor()
+    await page.route('https://other.example/', (route) =>
+      route.fulfill({ contentType: 'text/html', body: `<a href="${server.url}/recommendations/explain?user_id=42">list</a>` }),
+    )
+    await page.goto('https://other.example/')
+    await page.getByRole('link', { name: 'list' }).click()
+    await page.getByRole('link', { name: 'Continue without a new token' }).click()
+    await page.getByRole('heading', { name: 'User 42' }).waitFor()
     await page.context().close()
   })
 })

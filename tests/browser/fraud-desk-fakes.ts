@@ -268,9 +268,20 @@ export function deskFakes() {
   function feedback(transactionId: string, body: Record<string, unknown>): FakeAnswer {
     const found = cases.find(({ transaction_id }) => transaction_id === transactionId)
     const verdict = String(body.verdict)
-    if (found !== undefined) Object.assign(found, { verdict, status: verdict === 'SUSPICIOUS' ? 'ESCALATED' : verdict })
+    const { version = found?.version } = body
+    if (version !== found?.version) return refusal(409, 'version_conflict')
+    if (found !== undefined) {
+      const status = verdict === 'SUSPICIOUS' ? 'ESCALATED' : verdict
+      Object.assign(found, { verdict, status, version: found.version + 1 })
+    }
     history.push({ ...entry, at: iso(0), action: 'verdict', verdict, notes: String(body.notes ?? '') })
-    return { body: { status: 'recorded', case_id: found?.case_id ?? '1' } }
+    return { body: { status: 'recorded', case_id: found?.case_id ?? '1', version: found?.version ?? 2 } }
+  }
+
+  /** Gives a verdict as another analyst. */
+  function correctAsBob(found: (typeof cases)[number], verdict: string) {
+    Object.assign(found, { verdict, status: verdict, version: found.version + 1 })
+    history.push({ ...entry, at: iso(0), actor: 'bob', action: 'verdict', verdict, notes: '' })
   }
 
   function changeModels(change: string, { versions }: Record<string, unknown>): FakeAnswer {
@@ -318,7 +329,7 @@ export function deskFakes() {
     return method === 'DELETE' ? { status: 204 } : { status: method === 'POST' ? 201 : 200, body: rule ?? rules.at(-1) }
   }
 
-  return { answer, changes, replaced, cases, rules }
+  return { answer, changes, replaced, cases, rules, correctAsBob }
 }
 
 function is(query: URLSearchParams, name: string, value: string | null): boolean {

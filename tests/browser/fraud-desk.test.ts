@@ -57,8 +57,8 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByText('Corrected: the verdict is now suspicious.').waitFor()
     const [given, corrected] = fakes.changes
     expect(given.line).toBe('POST transactions/t-1/feedback')
-    expect(given.body).toEqual({ verdict: 'CONFIRMED_FRAUD', fraud_type: 'stolen_card', notes: 'psf' })
-    expect(corrected.body).toEqual({ verdict: 'SUSPICIOUS', notes: 'Correction: confirmed fraud was given by mistake.' })
+    expect(given.body).toEqual({ verdict: 'CONFIRMED_FRAUD', fraud_type: 'stolen_card', notes: 'psf', version: 1 })
+    expect(corrected.body).toEqual({ verdict: 'SUSPICIOUS', notes: 'Correction: confirmed fraud was given by mistake.', version: 2 })
     expect(given.csrf).toMatch(/^[\w-]{43}$/)
     expect(fakes.changes).toHaveLength(2)
     // The verdict has removed the case from the list of open cases, and the next key opens the first remaining case.
@@ -84,6 +84,67 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.keyboard.press('Enter')
     expect(await page.getByLabel('Notes (a correction needs a reason)').evaluate((field) => field.matches(':invalid:focus'))).toBe(true)
     expect(fakes.changes.map(({ body }) => body.verdict)).toEqual(['FALSE_POSITIVE', 'FALSE_POSITIVE'])
+  })
+
+  test('undoing a verdict does not replace a later verdict of another analyst', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    const [found] = fakes.cases
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await page.getByText('Verdict false positive by ann').waitFor()
+    fakes.correctAsBob(found, 'CONFIRMED_FRAUD')
+    await page.keyboard.press('u')
+    await page.getByText('Somebody else has changed this').waitFor()
+    await page.getByText('Verdict confirmed fraud by bob').waitFor()
+    expect(found).toMatchObject({ verdict: 'CONFIRMED_FRAUD', version: 3 })
+    expect(await page.isVisible('#undo')).toBe(false)
+  })
+
+  test('a verdict can be undone after the notes were saved, but not after another analyst has given the same verdict', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    const [found] = fakes.cases
+    const saveNotes = async (notes: string) => {
+      await page.getByLabel('Notes on the case').fill(notes)
+      await page.getByRole('button', { name: 'Save notes' }).click()
+      await expect.poll(() => found).toMatchObject({ notes })
+    }
+    const give = async (key: string, verdict: string) => {
+      await page.locator('#case').focus()
+      await page.keyboard.press(key)
+      await page.getByLabel('Notes (').fill('a reason')
+      await page.keyboard.press('Enter')
+      await page.getByText(`Recorded as ${verdict}.`).waitFor()
+    }
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    await give('p', 'false positive')
+    await saveNotes('called the user')
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('Corrected: the verdict is now suspicious.').waitFor()
+    await give('f', 'confirmed fraud')
+    fakes.correctAsBob(found, 'CONFIRMED_FRAUD')
+    await page.getByRole('button', { name: 'Assign to me' }).click()
+    await page.getByText('Verdict confirmed fraud by bob').waitFor()
+    expect(await page.isVisible('#undo')).toBe(false)
+    expect(found).toMatchObject({ verdict: 'CONFIRMED_FRAUD', assigned_to: null })
+  })
+
+  test('a verdict does not replace a verdict that another analyst has given since the page read the case', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    const [found] = fakes.cases
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    fakes.correctAsBob(found, 'FALSE_POSITIVE')
+    await page.keyboard.press('f')
+    await page.getByLabel('Notes (optional)').fill('stolen')
+    await page.keyboard.press('Enter')
+    await page.getByText('Somebody else has changed this').waitFor()
+    await page.getByText('Verdict false positive by bob').waitFor()
+    expect(found).toMatchObject({ verdict: 'FALSE_POSITIVE' })
+    // The analyst can now correct this verdict knowingly.
+    expect(await page.getByLabel('Notes (a correction needs a reason)').inputValue()).toBe('stolen')
+    await page.getByRole('button', { name: 'Confirm' }).click()
+    await page.getByText('Recorded as confirmed fraud.').waitFor()
+    expect(found).toMatchObject({ verdict: 'CONFIRMED_FRAUD' })
   })
 
   test('a case shows factors, places, timeline and features, and hostile text stays text', async () => {
@@ -633,6 +694,178 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await signIn(await signToken(api.key, { sub: 'bob', scope: 'fraud:analyst', exp: Math.max(Date.now(), START) + 3_600_000 }))
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
     expect(await page.getByLabel('Notes on the case').inputValue()).toBe('')
+  })
+
+  test('a held Enter key opens the question about a verdict, but does not confirm the verdict', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    await page.getByRole('button', { name: 'Fraud', exact: true }).focus()
+    for (const _ of [1, 2, 3]) await page.keyboard.down('Enter')
+    await page.keyboard.up('Enter')
+    // If the page sent the verdict, it would do so before it sends this request.
+    await page.evaluate(() => fetch('/fraud/style.css').then((answer) => answer.text()))
+    expect(fakes.changes).toEqual([])
+    expect(await page.textContent('#confirm-question')).toBe('Confirm that this is fraud?')
+    await page.keyboard.press('Enter')
+    await page.getByText('Recorded as confirmed fraud.').waitFor()
+  })
+
+  test('neither a double click nor a held Enter key restores rules without the question', async () => {
+    const { page, fakes } = await opened({ hash: '#rules' })
+    await page.getByText('Versions of the rule set').click()
+    await page.getByRole('button', { name: 'Restore 6' }).dblclick()
+    await page.getByRole('button', { name: 'Replace all rules with version 6?' }).waitFor()
+    await page.getByRole('button', { name: 'Restore 5' }).focus()
+    for (const _ of [1, 2, 3]) await page.keyboard.down('Enter')
+    await page.keyboard.up('Enter')
+    await page.getByRole('button', { name: 'Replace all rules with version 5?' }).waitFor()
+    expect(fakes.changes).toEqual([])
+    await page.keyboard.press('Enter')
+    await expect.poll(() => fakes.changes.map(({ body }) => body)).toEqual([{ version: 5 }])
+  })
+
+  test('the second click of a double click does not undo what the first click did', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    const doubleClick = async (before: string, after: string) => {
+      const { x, y, width, height } = (await page.getByRole('button', { name: before }).boundingBox())!
+      await page.mouse.click(x + width / 2, y + height / 2)
+      await page.getByRole('button', { name: after }).waitFor()
+      await page.mouse.down({ clickCount: 2 })
+      await page.mouse.up({ clickCount: 2 })
+    }
+    await doubleClick('Assign to me', 'Release')
+    await page.goto('/fraud#rules')
+    await doubleClick('Go live: night', 'To shadow: night')
+    // If the page sent further changes, it would do so before it sends this one.
+    await page.getByRole('button', { name: 'Disable: night' }).click()
+    await expect.poll(() => fakes.changes.at(-1)?.line).toBe('DELETE rules/night')
+    expect(fakes.changes.map(({ line }) => line)).toEqual(['PATCH cases/90071992547409931', 'PUT rules/night', 'DELETE rules/night'])
+  })
+
+  test('a rule that somebody else has changed can be saved after it was closed and opened again', async () => {
+    const { page, fakes } = await opened({ hash: '#rule/night' })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    const night = fakes.rules.find(({ rule_id }) => rule_id === 'night')!
+    Object.assign(night, { priority: 7, updated_at: '2026-01-01T00:00:00.000Z' })
+    await page.getByLabel('Name').fill('Payments at night')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Close it and open it again').waitFor()
+    expect(await page.getByLabel('Name').inputValue()).toBe('Payments at night')
+    await page.locator('#close-rule').click()
+    await page.getByRole('link', { name: 'night' }).click()
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    await expect.poll(() => page.getByLabel('Priority').inputValue()).toBe('7')
+    await page.getByLabel('Name').fill('Payments at night')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+    expect(night).toMatchObject({ name: 'Payments at night', priority: 7 })
+  })
+
+  test('a late answer does not replace a newer state of the case', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const late: { route: Route; body: string }[] = []
+    await page.route(
+      '**/api/v1/cases/90071992547409931',
+      async (route) => void late.push({ route, body: JSON.stringify(fakes.answer(route.request()).body) }),
+      { times: 1 },
+    )
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => late.length).toBe(1)
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.locator('#case-head').getByText('Escalated').waitFor()
+    const read = page.waitForResponse(/\/api\/v1\/profiles\//)
+    await late[0].route.fulfill({ headers: { 'content-type': 'application/json' }, body: late[0].body })
+    await (await read).finished()
+    // When this further request is complete, the page has handled the late answer.
+    await page.evaluate(() => fetch('/fraud/style.css').then((answer) => answer.text()))
+    expect(await page.locator('#case-head').textContent()).toContain('Escalated')
+    expect(await page.getByRole('button', { name: 'Suspicious' }).getAttribute('aria-pressed')).toBe('true')
+  })
+
+  test('notes are saved even while the notes of another case are still being saved, and the page says that they are saved', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    const save = async (notes: string) => {
+      await page.getByLabel('Notes on the case').fill(notes)
+      await page.getByRole('button', { name: 'Save notes' }).click()
+    }
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const waiting: Route[] = []
+    await page.route('**/api/v1/cases/90071992547409931', (route) => void waiting.push(route), { times: 1 })
+    await save('first')
+    await expect.poll(() => waiting.length).toBe(1)
+    await page.goto('/fraud#case/90071992547409932')
+    await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
+    await save('second')
+    await waiting[0].fallback()
+    await expect.poll(() => fakes.cases.map(({ notes }) => notes)).toEqual(['first', 'second', ''])
+    await page.getByText('The notes are saved.').waitFor()
+  })
+
+  test('an error message is visible even if the page is scrolled to its end', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    fakes.replaced.set('PATCH cases/90071992547409931', refusal(503, 'unavailable'))
+    await page.getByLabel('Notes on the case').fill('called the user')
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight))
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    const isOnTop = () => {
+      const { left, top } = document.getElementById('problem')!.getBoundingClientRect()
+      return document.elementFromPoint(left + 20, top + 20)?.id
+    }
+    expect(await page.evaluate(isOnTop)).toBe('problem')
+  })
+
+  test('a time with a year of more than four digits cannot be entered', async () => {
+    const { page } = await opened({ hash: '#rule/night' })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    for (const id of ['rule-expires', 'from', 'to']) {
+      await page.evaluate((one) => {
+        const field = document.getElementById(one) as HTMLInputElement
+        field.value = '20267-01-01T00:00'
+      }, id)
+      expect(await page.locator(`#${id}`).evaluate((field: HTMLInputElement) => field.validity.valid)).toBe(false)
+    }
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Start' }).click()
+    expect(await page.getByText('The page failed').count()).toBe(0)
+  })
+
+  test('small numbers are not shown as zero', async () => {
+    const { page, fakes } = await opened()
+    const asked = page.waitForRequest(/\/transactions\/t-1$/)
+    await page.locator('.entry').first().click()
+    const read = fakes.answer(await asked).body as { features: object }
+    const features = { ...read.features, merchant_fraud_rate_30d: 0.0042, amount_zscore: -0.001, user_amount_sum_1h: 123_456.789 }
+    fakes.replaced.set('GET transactions/t-1', { body: { ...read, features } })
+    await page.reload()
+    await page.getByText('All features').click()
+    const text = await page.locator('#features').textContent()
+    for (const shown of ['merchant fraud rate 30d0.0042', 'amount zscore-0.001', 'user amount sum 1h123,456.79']) {
+      expect(text).toContain(shown)
+    }
+  })
+
+  test('the summary of the queue is not announced again while it stays the same', async () => {
+    const { page } = await opened()
+    await page.getByText('3 cases').waitFor()
+    await page.evaluate(() => {
+      const announced: string[] = []
+      Object.assign(window, { announced })
+      const summary = document.getElementById('queue-summary')!
+      new MutationObserver(() => announced.push(summary.textContent ?? '')).observe(summary, {
+        childList: true,
+        characterData: true,
+        subtree: true,
+      })
+    })
+    const again = page.waitForResponse(/\/api\/v1\/cases\?/)
+    await page.getByLabel('Assigned to').dispatchEvent('change')
+    await (await again).finished()
+    await page.getByLabel('Status').selectOption('All')
+    await page.getByText('3 cases', { exact: true }).waitFor()
+    expect(await page.evaluate(() => Object.getOwnPropertyDescriptor(window, 'announced')!.value)).toEqual(['3 cases'])
   })
 
   test.each([400, 1280])('fits a screen that is %i pixels wide, and follows dark mode', async (width) => {

@@ -109,6 +109,21 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(complaints.join('\n')).toBe('')
   })
 
+  test('a held Enter key swipes only once', async () => {
+    const { page, asked } = await opened({
+      'GET feed': () => feed([1, 2, 3, 4, 5, 6, 7].map((index) => candidate(index))),
+      'POST swipe': () => swiped,
+    })
+    await top(page).waitFor()
+    await page.getByRole('button', { name: 'Like', exact: true }).focus()
+    for (const _ of [1, 2, 3]) await page.keyboard.down('Enter')
+    await page.keyboard.up('Enter')
+    // If the page sent further likes, it would do so before it sends this swipe.
+    await page.keyboard.press('ArrowLeft')
+    await expect.poll(() => asked).toContain('POST swipe LEFT')
+    expect(asked.filter((name) => name.startsWith('POST'))).toEqual(['POST swipe RIGHT', 'POST swipe LEFT'])
+  })
+
   test('keys typed into a field or pressed with a modifier do not swipe', async () => {
     const { page, asked } = await opened({ 'GET feed': () => feed([candidate(1)]), 'POST swipe': () => swiped }, { scope: 'admin' })
     await top(page).waitFor()

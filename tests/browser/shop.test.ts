@@ -61,6 +61,8 @@ describe('the shop in Chromium', () => {
     world.answer = async () => found({ facets: { ...facets, brands: [{ name: LONG, count: 2 }], categories, attributes } })
     await page.goto(`/shop?q=${encodeURIComponent(HOSTILE)}`)
     expect(await page.getByLabel('Search products').inputValue()).toBe(HOSTILE)
+    const field = await page.getByLabel('Search products').boundingBox()
+    expect((await page.getByRole('button', { name: 'Search' }).boundingBox())!.y).toBeLessThan(field!.y + field!.height)
     const light = await background(page)
     await page.emulateMedia({ colorScheme: 'dark' })
     expect(await background(page)).not.toBe(light)

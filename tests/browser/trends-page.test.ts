@@ -54,6 +54,8 @@ describe('the pages of trends in Chromium', () => {
       await page.goto(path)
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360)
     }
+    const field = await page.getByLabel('Find a place').boundingBox()
+    expect((await page.getByRole('button', { name: 'Find' }).boundingBox())!.y).toBeLessThan(field!.y + field!.height)
     const light = await background(page)
     await page.emulateMedia({ colorScheme: 'dark' })
     expect(await background(page)).not.toBe(light)

@@ -40,6 +40,7 @@ export const analyst = text(MAX_NAME, 1)
 
 const fraudType = text(MAX_FRAUD_TYPE, 1).nullable().openapi({ description: 'The kind of fraud, in your own words.' })
 const notes = text(MAX_NOTES).openapi({ description: 'The new notes. The history keeps the earlier notes.' })
+const version = z.int().min(1).max(MAX_VERSION).openapi({ description: 'If set, the change is refused unless the case has this version.' })
 
 export const CasePatchBody = z
   .strictObject({
@@ -47,12 +48,7 @@ export const CasePatchBody = z
     status: caseStatus.optional().openapi({ description: 'The new status. CONFIRMED_FRAUD and FALSE_POSITIVE are verdicts.' }),
     notes: notes.optional(),
     fraud_type: fraudType.optional(),
-    version: z
-      .int()
-      .min(1)
-      .max(MAX_VERSION)
-      .optional()
-      .openapi({ description: 'If set, the change is refused unless the case has this version.' }),
+    version: version.optional(),
   })
   .refine(({ version: _version, ...changes }) => Object.values(changes).some((value) => value !== undefined), 'must change something')
   .openapi('FraudCasePatch')
@@ -68,6 +64,7 @@ export const FeedbackBody = z
       .max(MAX_EVIDENCE)
       .optional()
       .openapi({ description: 'Evidence for the verdict, such as links to documents.' }),
+    version: version.optional(),
   })
   .openapi('FraudFeedback')
 
@@ -134,7 +131,13 @@ export const CaseListSchema = z
   })
   .openapi('FraudCaseList')
 
-export const RecordedSchema = z.object({ status: z.literal('recorded'), case_id: caseId }).openapi('RecordedFeedback')
+export const RecordedSchema = z
+  .object({
+    status: z.literal('recorded'),
+    case_id: caseId,
+    version: z.int().openapi({ description: 'The version of the case with this verdict.' }),
+  })
+  .openapi('RecordedFeedback')
 
 /** @param found the case, with times in epoch ms */
 export function caseJson(found: AnsweredCase): z.output<typeof CaseSchema> {

@@ -88,7 +88,7 @@ export function casesPart(deps: CasesDeps): FraudPart {
         const { params, body, caller } = input
         const id = params.transaction_id
         const open = await commands.open(input, ['fraud-feedback', id, body])
-        const { reporter = null, verdict, fraud_type, notes = null, evidence = [] } = body
+        const { reporter = null, verdict, fraud_type, notes = null, evidence = [], version = null } = body
         const command: FraudCaseCommand = {
           ...NOTHING_ASKED,
           actor: caller!.subject,
@@ -96,11 +96,12 @@ export function casesPart(deps: CasesDeps): FraudPart {
           verdict,
           notes,
           evidence,
+          version,
           fraud_type: fraud_type === undefined ? null : { text: fraud_type },
         }
         const answer = await recordVerdict(deps, id, command, (read, step) => open.run(caseFlow, id, read, step))
-        const { case_id } = decided(answer, fraudErrors.transaction_not_found)
-        return jsonAnswer(200, { status: 'recorded', case_id }, PRIVATE)
+        const recorded = decided(answer, fraudErrors.transaction_not_found)
+        return jsonAnswer(200, { status: 'recorded', case_id: recorded.case_id, version: recorded.version }, PRIVATE)
       }),
     ],
   }

@@ -77,5 +77,5 @@ export const feedbackRoute = defineRoute({
   body: FeedbackBody,
   bodyExample: { verdict: 'CONFIRMED_FRAUD', fraud_type: 'stolen_card', notes: 'The user did not make this payment.' },
   answers: { 200: { description: 'The verdict is recorded.', schema: RecordedSchema } },
-  errors: [fraudErrors.transaction_not_found, errors.not_ready],
+  errors: [fraudErrors.transaction_not_found, fraudErrors.version_conflict, errors.not_ready],
 })

@@ -1,9 +1,9 @@
 // @ts-check
-import { make } from '../../../kit/page/browser/elements.js'
+import { ignoreHeldEnter, isRepeatedClick, make } from '../../../kit/page/browser/elements.js'
 
 /**
  * Creates a button for actions that affect many payments. The button acts on the second press. When it loses the focus,
- * it forgets the first press.
+ * it forgets the first press. A double click or a held Enter key counts as one press.
  * @param {string} label
  * @param {string} question the label after the first press
  * @param {() => Promise<unknown>} act
@@ -21,8 +21,9 @@ export function askAgain(label, question, act) {
     made.classList.toggle('primary', asked)
   }
 
-  made.addEventListener('click', async () => {
-    if (isBusy) return
+  ignoreHeldEnter(made)
+  made.addEventListener('click', async (event) => {
+    if (isBusy || isRepeatedClick(event)) return
     if (!isAsked) return ask(true)
     isBusy = true
     await act().finally(() => {

@@ -39,9 +39,12 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   let shownAs = ''
   /** The notes of the open case as the server last sent them. */
   let savedNotes = ''
-  /** Ends when the last requested change has been sent and answered. */
+  /**
+   * Ends when the last requested change has been sent and answered.
+   * @type {Promise<unknown>}
+   */
   let sending = Promise.resolve()
-  const verdict = verdicts({ onFailure, onGiven })
+  const verdict = verdicts({ onFailure, onGiven, onOutdated, inTurn })
 
   /** @param {{ kind: string, id: string }} wanted */
   async function load({ kind, id }) {
@@ -66,7 +69,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
     const turn = opened
     const { found, transaction } = open
     const dossier = await read(found === undefined ? 'transaction' : 'case', found?.case_id ?? transaction.transaction_id)
-    if (turn === opened) draw(dossier)
+    if (turn === opened && !isOlder(dossier, open)) draw(dossier)
   }
 
   /** @param {Dossier} dossier */
@@ -80,6 +83,8 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
     verdict.open({
       transactionId: found?.transaction_id ?? transaction.transaction_id,
       verdict: found?.verdict ?? transaction?.feedback?.verdict ?? null,
+      giver: found?.history?.findLast(({ verdict: given }) => given !== null)?.actor,
+      ...(found !== undefined && { version: found.version }),
     })
     drawReasons(part('why'), transaction?.answer, found)
     drawPlaces(part('places'), dossier)
@@ -108,20 +113,33 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   /**
    * Changes the case. Changes are sent one at a time, so that each knows the version that the one before it made.
    * @param {(found: Case) => object} fieldsOf
+   * @param {() => void} [onDone] called after the change if the case is still open
    */
-  function change(fieldsOf) {
+  function change(fieldsOf, onDone = () => {}) {
     const turn = opened
     const asked = open
-    sending = sending.then(() => send(turn, asked, fieldsOf))
-    return sending
+    return inTurn(() => send(turn, asked, fieldsOf, onDone))
+  }
+
+  /**
+   * Does some work after all changes that were requested earlier have been answered.
+   * @template T
+   * @param {() => Promise<T>} work
+   * @returns {Promise<T>}
+   */
+  function inTurn(work) {
+    const done = sending.then(work)
+    sending = done.catch(() => undefined)
+    return done
   }
 
   /**
    * @param {number} turn
    * @param {Dossier | undefined} asked the case that was open when the change was requested
    * @param {(found: Case) => object} fieldsOf
+   * @param {() => void} onDone
    */
-  async function send(turn, asked, fieldsOf) {
+  async function send(turn, asked, fieldsOf, onDone) {
     const found = (turn === opened ? open : asked)?.found
     if (found === undefined) return
     try {
@@ -129,13 +147,21 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
       if (turn !== opened || open === undefined) return
       onSuccess()
       draw({ ...open, found: { ...open.found, ...changed } })
+      onDone()
       onChanged()
     } catch (error) {
       onFailure(error)
-      if (!(error instanceof RequestFailed && error.failure.code === 'version_conflict')) return
-      onChanged()
-      if (turn === opened) await reload().catch(onFailure)
+      if (error instanceof RequestFailed && error.failure.code === 'version_conflict') await onOutdated(turn)
     }
+  }
+
+  /**
+   * Shows the changes that somebody else has made.
+   * @param {number} [turn] the case that is out of date
+   */
+  async function onOutdated(turn = opened) {
+    onChanged()
+    if (turn === opened) await reload().catch(onFailure)
   }
 
   async function onGiven() {
@@ -148,7 +174,14 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
     'case-notes',
     () => {
       const notes = byId('notes', HTMLTextAreaElement).value
-      return change(() => ({ notes }))
+      part('notes-news').textContent = ''
+      // The form does not wait for the answer, because the analyst may save the notes of the next case before it arrives.
+      void change(
+        () => ({ notes }),
+        () => {
+          part('notes-news').textContent = 'The notes are saved.'
+        },
+      )
     },
     onFailure,
   )
@@ -169,6 +202,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
       opened++
       open = undefined
       verdict.close()
+      part('notes-news').textContent = ''
       part('case-body').hidden = true
       part('no-case').hidden = wanted !== undefined
       if (wanted !== undefined) void load(wanted)
@@ -196,6 +230,15 @@ async function read(kind, id) {
   ])
   const others = (listed?.transactions ?? []).filter((/** @type {any} */ one) => one.transaction_id !== transactionId)
   return { found, transaction, profile, others }
+}
+
+/**
+ * Returns whether a dossier shows the case as it was before the change that the page already shows.
+ * @param {Dossier} dossier
+ * @param {Dossier | undefined} shown
+ */
+function isOlder({ found }, shown) {
+  return found !== undefined && shown?.found !== undefined && found.version < shown.found.version
 }
 
 /** @param {unknown} error */

@@ -1,5 +1,5 @@
 // @ts-check
-import { button, byId, isolated, make, part } from '../../../kit/page/browser/elements.js'
+import { button, byId, isolated, make, notice, part } from '../../../kit/page/browser/elements.js'
 import { ask, session } from '../../../kit/page/browser/session.js'
 import { ago, count, money, words } from './text.js'
 
@@ -38,6 +38,7 @@ const MOST_PAGES = 10_000 / PAGE
  */
 export function caseQueue({ onFailure, onSuccess }) {
   const list = part('case-list')
+  const summarise = notice(part('queue-summary'))
   /** @type {Case[]} */
   let cases = []
   let page = 1
@@ -95,8 +96,8 @@ export function caseQueue({ onFailure, onSuccess }) {
 
   function draw() {
     const isNarrowed = byId('status', HTMLSelectElement).value !== ''
-    part('queue-summary').textContent =
-      `${count(total)} ${total === 1 ? 'case' : 'cases'}${isNarrowed ? ' with this status' : ''}${isComplete ? '' : '; cases that were closed more than 30 days ago are missing'}`
+    const missing = isComplete ? '' : '; cases that were closed more than 30 days ago are missing'
+    summarise(`${count(total)} ${total === 1 ? 'case' : 'cases'}${isNarrowed ? ' with this status' : ''}${missing}`)
     const pages = pagesOf(total)
     part('pages').hidden = pages === 1
     part('page-number').textContent = `${page} of ${count(pages)}`

@@ -37,7 +37,7 @@ export function rulesView({ onFailure, onSuccess }) {
   let asked = 0
   /** @type {string | undefined} */
   let wanted
-  const editor = ruleEditor({ onFailure, onSuccess, onSaved })
+  const editor = ruleEditor({ onFailure: onRefused, onSuccess, onSaved })
   const versions = versionList({ onFailure, onSuccess, onRestored })
 
   async function load() {
@@ -108,6 +108,13 @@ export function rulesView({ onFailure, onSuccess }) {
     void versions.refresh()
   }
 
+  /** @param {unknown} error */
+  function onRefused(error) {
+    // The message asks the user to open the rule again. The list must then be read again, because it has the old rule.
+    if (error instanceof RequestFailed && error.failure.code === 'version_conflict') isLoaded = false
+    onFailure(error)
+  }
+
   function onRestored() {
     // The restored version may have changed or removed the open rule, so the editor is closed.
     if (editor.shows === undefined) editor.close()
@@ -146,9 +153,9 @@ export function rulesView({ onFailure, onSuccess }) {
       if (!visible) return editor.close()
       // A click on a link to the open rule reads again what could not be read before.
       if (ruleId !== undefined && editor.shows === ruleId) editor.readAgain()
+      if (ruleId === undefined && editor.shows !== undefined) editor.close()
       if (isNew || !isLoaded) void load()
-      else if (ruleId !== undefined) openWanted()
-      else if (editor.shows !== undefined) editor.close()
+      else openWanted()
     },
   }
 }

@@ -7,7 +7,8 @@ const PERCENT = 100
 const LOCAL_TIME_CHARACTERS = 16
 const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 
-const NUMBER = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
+/** Small numbers, such as rates of fraud, get more decimals, so that they do not look like zero. */
+const NUMBER = new Intl.NumberFormat('en', { maximumFractionDigits: 2, maximumSignificantDigits: 3, roundingPriority: 'morePrecision' })
 const COUNT = new Intl.NumberFormat('en')
 const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 

@@ -1,10 +1,20 @@
 // @ts-check
-import { button, byId, input, part } from '../../../kit/page/browser/elements.js'
+import { button, byId, ignoreHeldEnter, input, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
-import { ask } from '../../../kit/page/browser/session.js'
+import { RequestFailed } from '../../../kit/page/browser/requests.js'
+import { ask, session } from '../../../kit/page/browser/session.js'
 import { words } from './text.js'
 
 /** @typedef {'CONFIRMED_FRAUD' | 'FALSE_POSITIVE' | 'SUSPICIOUS'} Verdict */
+
+/**
+ * The transaction that is open, and its newest known verdict.
+ * @typedef {object} Target
+ * @property {string} transactionId
+ * @property {Verdict | null} verdict
+ * @property {string | null} [giver] who gave the verdict; undefined if this is not known
+ * @property {number} [version] the version of the case; undefined if the page shows a transaction without its case
+ */
 
 /** @type {Readonly<Record<string, { verdict: Verdict, id: string, question: string }>>} */
 const BY_KEY = {
@@ -15,19 +25,23 @@ const BY_KEY = {
 
 /**
  * Lets analysts give verdicts by key or button. The analyst confirms each verdict before the page sends it. A verdict
- * cannot be deleted, because its events are already published. Undoing a verdict therefore sends a correction.
+ * cannot be deleted, because its events are already published. Undoing a verdict therefore sends a correction. Verdicts
+ * name the version of the case that the analyst has seen, so that they do not replace verdicts of other analysts.
  * @param {object} wiring
  * @param {(error: unknown) => void} wiring.onFailure
  * @param {() => void} wiring.onGiven
+ * @param {() => void} wiring.onOutdated called if somebody else has changed the case
+ * @param {<T>(work: () => Promise<T>) => Promise<T>} wiring.inTurn does the work after earlier changes of the case have
+ * been answered
  */
-export function verdicts({ onFailure, onGiven }) {
-  /** @type {{ transactionId: string, verdict: Verdict | null } | undefined} */
+export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
+  /** @type {Target | undefined} */
   let target
   /** The verdict that the analyst has chosen but not confirmed yet. */
   /** @type {Verdict | undefined} */
   let asked
   /** The verdict that `undo` corrects; undefined if there is none. */
-  /** @type {{ transactionId: string, given: Verdict, before: Verdict | null } | undefined} */
+  /** @type {{ transactionId: string, given: Verdict, before: Verdict | null, version: number } | undefined} */
   let last
   let isSending = false
 
@@ -41,12 +55,19 @@ export function verdicts({ onFailure, onGiven }) {
     part('fraud-type-field').hidden = verdict !== 'CONFIRMED_FRAUD'
     part('verdict-news').textContent = ''
     press(key)
-    // A correction needs a reason, because others may have acted on the first verdict.
-    const isCorrection = target.verdict !== null && target.verdict !== verdict
+    if (requireReason()) input('verdict-notes').focus()
+    else button('confirm-verdict').focus()
+  }
+
+  /**
+   * Makes the notes required for a correction, because others may have acted on the first verdict.
+   * @returns {boolean} whether the chosen verdict is a correction
+   */
+  function requireReason() {
+    const isCorrection = target !== undefined && target.verdict !== null && target.verdict !== asked
     input('verdict-notes').required = isCorrection
     part('notes-need').textContent = isCorrection ? '(a correction needs a reason)' : '(optional)'
-    if (isCorrection) input('verdict-notes').focus()
-    else button('confirm-verdict').focus()
+    return isCorrection
   }
 
   /** @param {string} [key] key of the button that appears pressed */
@@ -65,28 +86,39 @@ export function verdicts({ onFailure, onGiven }) {
     if (target === undefined || asked === undefined) return
     const fraudType = asked === 'CONFIRMED_FRAUD' ? input('fraud-type').value.trim() : ''
     const notes = input('verdict-notes').value.trim()
-    const { transactionId, verdict: before } = target
+    const seen = target
     const given = asked
-    const wasGiven = await send(transactionId, { verdict: given, ...(fraudType && { fraud_type: fraudType }), ...(notes && { notes }) })
-    if (!wasGiven) return
-    last = { transactionId, given, before }
+    const { transactionId, verdict: before } = seen
+    const body = { verdict: given, ...(fraudType && { fraud_type: fraudType }), ...(notes && { notes }) }
+    const recorded = await send(transactionId, () => ({ ...body, version: versionSince(seen) }))
+    if (recorded === undefined) return
+    last = { transactionId, given, before, version: recorded.version }
     if (target?.transactionId === transactionId) {
-      target = { transactionId, verdict: given }
+      target = { ...target, verdict: given }
       say(`Recorded as ${words(given)}.`, true)
     }
     onGiven()
   }
 
+  /**
+   * Returns the version of the case after the changes that this page has made since the verdict was confirmed.
+   * @param {Target} seen the target at that time
+   */
+  function versionSince(seen) {
+    return (target?.transactionId === seen.transactionId ? target : seen).version
+  }
+
   async function undo() {
     if (last === undefined || target?.transactionId !== last.transactionId) return
-    const { transactionId, given, before } = last
+    const undone = last
+    const { transactionId, given, before } = undone
     // If there was no earlier verdict, SUSPICIOUS returns the case to the analysts without labelling the transaction.
     const verdict = before ?? 'SUSPICIOUS'
     const notes = `Correction: ${words(given)} was given by mistake.`
-    if (!(await send(transactionId, { verdict, notes }))) return
+    if ((await send(transactionId, () => ({ verdict, notes, version: undone.version }))) === undefined) return
     last = undefined
     if (target?.transactionId === transactionId) {
-      target = { transactionId, verdict }
+      target = { ...target, verdict }
       say(`Corrected: the verdict is now ${words(verdict)}.`, false)
     }
     onGiven()
@@ -94,21 +126,39 @@ export function verdicts({ onFailure, onGiven }) {
 
   /**
    * @param {string} transactionId
-   * @param {object} body
-   * @returns {Promise<boolean>} whether the server has recorded the verdict
+   * @param {() => object} bodyOf returns the body. It is called when all earlier changes of the case have been answered.
+   * @returns {Promise<{ version: number } | undefined>} undefined if the server has not recorded the verdict
    */
-  async function send(transactionId, body) {
-    if (isSending) return false
+  async function send(transactionId, bodyOf) {
+    if (isSending) return undefined
     isSending = true
+    const path = `/api/v1/transactions/${encodeURIComponent(transactionId)}/feedback`
     try {
-      await ask('POST', `/api/v1/transactions/${encodeURIComponent(transactionId)}/feedback`, body)
-      return true
+      return await inTurn(() => ask('POST', path, bodyOf()))
     } catch (error) {
       onFailure(error)
-      return false
+      if (error instanceof RequestFailed && error.failure.code === 'version_conflict') onOutdated()
+      return undefined
     } finally {
       isSending = false
     }
+  }
+
+  /** Ends the offer to undo the last verdict. */
+  function keep() {
+    last = undefined
+    button('undo').hidden = true
+  }
+
+  /**
+   * Follows changes of the case. If somebody else has given a verdict since, the last verdict can no longer be undone.
+   * @param {Target} opened
+   */
+  function follow({ verdict, giver, version }) {
+    // A late answer may show the case as it was before the verdict.
+    if (last === undefined || version === undefined || version < last.version) return
+    if (verdict !== last.given || giver !== session.current?.subject) return keep()
+    last.version = version
   }
 
   /**
@@ -127,6 +177,7 @@ export function verdicts({ onFailure, onGiven }) {
     cancel()
     part('case').focus({ preventScroll: true })
   })
+  ignoreHeldEnter(part('confirm'))
   byId('confirm', HTMLFormElement).addEventListener('keydown', (event) => {
     if (event.key !== 'Escape') return
     event.preventDefault()
@@ -139,13 +190,15 @@ export function verdicts({ onFailure, onGiven }) {
   return {
     /**
      * Shows the verdict of the open transaction. If the same transaction is already open, a pending question stays.
-     * @param {{ transactionId: string, verdict: Verdict | null }} opened
+     * @param {Target} opened
      */
     open(opened) {
       const isOther = opened.transactionId !== target?.transactionId
       target = opened
       if (isOther) this.reset()
+      follow(opened)
       if (asked === undefined) cancel()
+      else requireReason()
     },
     /** Forgets the open transaction. */
     close() {
@@ -153,8 +206,7 @@ export function verdicts({ onFailure, onGiven }) {
       this.reset()
     },
     reset() {
-      last = undefined
-      button('undo').hidden = true
+      keep()
       part('verdict-news').textContent = ''
       cancel()
     },

@@ -44,15 +44,38 @@ export function isolated(text) {
 }
 
 /**
- * Creates a button that takes little space.
+ * Creates a button that takes little space. It ignores the second click of a double click and a held Enter key, because
+ * after the first click, another button with the opposite effect may be at the same place.
  * @param {string} label
  * @param {() => void} onClick
  */
 export function smallButton(label, onClick) {
   const made = make('button', 'small', label)
   made.type = 'button'
-  made.addEventListener('click', onClick)
+  made.addEventListener('click', (event) => {
+    if (!isRepeatedClick(event)) onClick()
+  })
+  ignoreHeldEnter(made)
   return made
+}
+
+/**
+ * Returns whether a click is the second click of a double click.
+ * @param {MouseEvent} event
+ */
+export function isRepeatedClick({ detail }) {
+  return detail > 1
+}
+
+/**
+ * Makes an element and its content ignore a held Enter key. While the key is held, browsers would press the focused
+ * button many times per second, even if it has received the focus only since the key was pressed.
+ * @param {HTMLElement} element
+ */
+export function ignoreHeldEnter(element) {
+  element.addEventListener('keydown', (event) => {
+    if (event.repeat && event.key === 'Enter') event.preventDefault()
+  })
 }
 
 /**

@@ -2,7 +2,7 @@
 /** @import { Candidate } from './card.js' */
 /** @import { Failure } from '../../../kit/page/browser/requests.js' */
 
-import { button, make, part } from '../../../kit/page/browser/elements.js'
+import { button, ignoreHeldEnter, make, part } from '../../../kit/page/browser/elements.js'
 import { RequestFailed } from '../../../kit/page/browser/requests.js'
 import { cardOf } from './card.js'
 import { ask } from './client.js'
@@ -238,8 +238,10 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
     inOrder(load)
   }
 
-  for (const [action, one] of Object.entries(buttons))
+  for (const [action, one] of Object.entries(buttons)) {
+    ignoreHeldEnter(one)
     one.addEventListener('click', () => act(/** @type {Direction | 'REWIND'} */ (action)))
+  }
 
   /** @param {Direction | 'REWIND'} action */
   function act(action) {

@@ -1,9 +1,10 @@
 // @ts-check
-import { button, input, notice, part } from '../../../kit/page/browser/elements.js'
+import { button, byId, input, notice, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
 import { failureOf, session } from '../../../kit/page/browser/session.js'
 
 const EXPLAIN = '/recommendations/explain'
+const SCOPE = 'internal'
 const complain = notice(part('problem'))
 
 /** @param {unknown} error */
@@ -14,6 +15,9 @@ function report(error) {
 
 function show() {
   part('account').hidden = session.current === undefined
+  // Browsers do not send the cookie when somebody follows a link from another site, so the page may have been redirected
+  // here although its user is signed in.
+  part('continue').hidden = session.current?.scopes.includes(SCOPE) !== true
   part('who').textContent = session.current?.username ?? session.current?.subject ?? ''
 }
 
@@ -21,10 +25,11 @@ onSubmit(
   'sign-in',
   async () => {
     await session.start(input('token').value.trim())
-    // The query of the address names the list that the page should explain.
-    location.assign(EXPLAIN + location.search)
+    location.assign(byId('continue-link', HTMLAnchorElement).href)
   },
   report,
 )
+// The query of the address names the list that the page should explain.
+byId('continue-link', HTMLAnchorElement).href = EXPLAIN + location.search
 button('sign-out').addEventListener('click', () => session.end().then(show, report))
 session.read().then(show, report)

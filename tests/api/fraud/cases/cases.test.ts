@@ -174,7 +174,10 @@ test('feedback closes the case of its transaction, and the reporter defaults to 
   reviewed('t1')
   const { case_id } = (await send('GET', 'cases')).body.cases[0]
   const body = { verdict: 'CONFIRMED_FRAUD', fraud_type: 'stolen_card', notes: 'n', evidence: ['e1'] }
-  expect(await send('POST', 'transactions/t1/feedback', { body })).toEqual({ status: 200, body: { status: 'recorded', case_id } })
+  expect(await send('POST', 'transactions/t1/feedback', { body })).toEqual({
+    status: 200,
+    body: { status: 'recorded', case_id, version: 2 },
+  })
   await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'o', reporter: 'bank' } })
   expect(driver.read(fraudFeedback).map(({ value }) => value)).toMatchObject([
     { case_id, verdict: 'CONFIRMED_FRAUD', reporter: 'ann', evidence: ['e1'], notes: 'n' },
@@ -183,6 +186,20 @@ test('feedback closes the case of its transaction, and the reporter defaults to 
   expect((await send('GET', 'cases?status=FALSE_POSITIVE')).body.total).toBe(1)
   const { history } = (await send('GET', `cases/${case_id}`)).body
   expect(history.at(-1)).toMatchObject({ actor: 'ann', reporter: 'bank', verdict: 'FALSE_POSITIVE', notes: 'o' })
+})
+
+test('feedback that names an outdated version of the case is refused, and does not replace the newer verdict', async () => {
+  const { send, reviewed } = await casesApi()
+  reviewed('t1')
+  const give = (body: object) => send('POST', 'transactions/t1/feedback', { body })
+  const { version } = (await give({ verdict: 'FALSE_POSITIVE', version: 1 })).body
+  await give({ verdict: 'CONFIRMED_FRAUD', notes: 'chargeback' })
+  const undone = { verdict: 'SUSPICIOUS', notes: 'by mistake' }
+  expect(await give({ ...undone, version })).toMatchObject({
+    status: 409,
+    body: { error: 'version_conflict', case: { verdict: 'CONFIRMED_FRAUD', version: 3 } },
+  })
+  expect(await give({ ...undone, version: 3 })).toMatchObject({ status: 200, body: { version: 4 } })
 })
 
 test('the id of a transaction is compared without surrounding spaces, as in scoring requests, and may contain a slash', async () => {
@@ -196,7 +213,7 @@ test('feedback about a transaction without a case opens and closes a case', asyn
   const { send, transaction, driver } = await casesApi()
   transaction('t1')
   const { status, body } = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'CONFIRMED_FRAUD' } })
-  expect([status, body]).toEqual([200, { status: 'recorded', case_id: expect.stringMatching(CASE_ID) }])
+  expect([status, body]).toEqual([200, { status: 'recorded', case_id: expect.stringMatching(CASE_ID), version: 2 }])
   expect((await send('GET', `cases/${body.case_id}`)).body).toMatchObject({
     decision: 'APPROVE',
     risk_score: 12,
@@ -308,7 +325,7 @@ test('feedback on a case that leaves the state between lookup and decision bring
   const place = { case_id, status: 'CONFIRMED_FRAUD', assigned_to: null }
   redis.apply([{ op: 'set', key: `{${caseFlow.name}:0}:txn:t1`, value: JSON.stringify(place) }])
   const answer = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'n' } })
-  expect(answer).toEqual({ status: 200, body: { status: 'recorded', case_id } })
+  expect(answer).toEqual({ status: 200, body: { status: 'recorded', case_id, version: 3 } })
 })
 
 test('a change of a case that leaves the state between lookup and decision brings the case back', async () => {
@@ -364,7 +381,7 @@ test('while the view is being built, feedback about a known transaction is recor
   const { case_id } = (await send('GET', 'cases')).body.cases[0]
   redis.flush()
   const ask = (id: string) => send('POST', `transactions/${id}/feedback`, { body: { verdict: 'SUSPICIOUS' } })
-  expect(await ask('t1')).toEqual({ status: 200, body: { status: 'recorded', case_id } })
+  expect(await ask('t1')).toEqual({ status: 200, body: { status: 'recorded', case_id, version: 2 } })
   const { status, body } = await ask('t2')
   expect([status, body.case_id]).toEqual([200, expect.not.stringContaining(case_id)])
 })
