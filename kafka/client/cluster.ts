@@ -298,9 +298,10 @@ export function openCluster(context: Context): Cluster {
   }
 
   /**
-   * Refreshes all topics, from another broker than the one that answered last: a leader that is cut off from the
-   * controller names itself, and answers readers as if nothing was appended. If that other broker did not answer its
-   * last request, it gets a request of its own first. Otherwise, all requests would wait for a broker that hangs.
+   * Refreshes all topics. Does not ask the broker that answered last, because a leader that is cut off from the
+   * controller names itself, and answers readers as if nothing was appended. If the broker that is asked instead did
+   * not answer its last request, it gets a request of its own first. Otherwise, all requests would wait for a broker
+   * that hangs.
    */
   async function refreshAll(): Promise<void> {
     isRefreshingAll = true

@@ -22,8 +22,8 @@ const TAKEN = 6
 /** Number of generated tweets: enough for the lists of many regions to have entries. */
 const GENERATED_TWEETS = 2_000
 /**
- * Speed of the replay. It compresses the 42 days of the six events into about four hours, so that the first events leave
- * the window, and terms get baselines and labels before the end.
+ * Speed of the replay. It compresses the 42 days of the six events into about four hours, so that the first events
+ * leave the window, and terms get baselines and labels before the end.
  */
 const SPEED = 240
 const LONGEST_GAP_MS = 60 * MINUTE
@@ -56,7 +56,8 @@ async function recordedTweets(path: string, taken: number): Promise<SentTweet[]>
 
 /**
  * Compares lists at intervals of 36 minutes with the offline computation. Returns the number of non-empty lists, the
- * number of lists with folded terms, the number of labels, and the terms that were among the first 15 of a worldwide list.
+ * number of lists with folded terms, the number of labels, and the terms that were among the first 15 of a worldwide
+ * list.
  */
 function compareWithOffline(sent: readonly SentTweet[]): { compared: number; folded: number; labels: number; leaders: Set<string> } {
   const offline = offlineTrends(sent)

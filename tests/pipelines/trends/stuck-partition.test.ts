@@ -20,8 +20,8 @@ const ROUNDS_BEFORE = 8
 const ROUND = 30 * MINUTE
 const ROUNDS_STUCK = 4
 /**
- * Number of longer rounds while the partition is stuck. They last until the hours in which the partition got stuck would
- * be final without it.
+ * Number of longer rounds while the partition is stuck. They last until the hours in which the partition got stuck
+ * would be final without it.
  */
 const LONG_ROUNDS_STUCK = 4
 const LONG_ROUND = 50 * MINUTE
@@ -32,7 +32,7 @@ const NEW_TERMS = ['eclipse', 'strike']
  * incomplete lists of a round are published a minute late.
  */
 const STEPS_STUCK = 8
-/** Number of short rounds after the partition continues. Their lists are compared with lists of the last ten minutes. */
+/** Number of short rounds after the partition continues. Their lists are compared with lists of the last 10 minutes. */
 const SHORT_ROUNDS_AFTER = 3
 const SHORT_ROUND = 5 * MINUTE
 /** Number of long rounds afterwards: enough for the new terms to have baselines. */

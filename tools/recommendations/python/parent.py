@@ -6,10 +6,11 @@ import threading
 
 
 def end_with_parent():
-    """Ends this process once standard input is closed. The parent keeps it open, and even a kill of the parent closes it."""
+    """Ends this process once standard input is closed, which happens even if the parent is killed."""
 
     def wait():
-        sys.stdin.buffer.read()
+        while os.read(sys.stdin.fileno(), 1):
+            pass
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()

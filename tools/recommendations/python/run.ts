@@ -31,8 +31,8 @@ export interface PythonProgram extends PythonPlace {
 }
 
 /**
- * Runs a Python program. The program has the priority of this process, and no time limit: `signal` ends the program. The
- * program also ends when this process ends, even if it is killed (see `parent.py`).
+ * Runs a Python program. The program has the priority of this process, and no time limit: `signal` ends the program.
+ * The program also ends when this process ends, even if it is killed (see `parent.py`).
  * @throws Error with the program's standard error
  */
 export async function runPython({ program, job, tools, python, signal }: PythonProgram): Promise<void> {

@@ -406,7 +406,7 @@ test('while a backlog is processed, the position at which a time is marked does 
   expect(mark.ready([{ position: 5_000 }])).toBe(1_000)
 })
 
-test('a first stage does not wait for ever for records that its source has lost', () => {
+test('a first stage does not wait forever for records that its source has lost', () => {
   const mark = timeMark(100, 0, 1)
   mark.observe(0, 100, 50, 100)
   // A new leader may need some time before readers see all of its records.
