@@ -287,7 +287,7 @@ test('if a worker fails right after it has taken over a run, the next turn still
   const producer: Transport['producer'] = (options) => {
     const opened = transport.producer(options)
     const commit: typeof opened.commit = async (...given) => {
-      if (++commits === 2) throw new Error('the broker is away')
+      if (++commits === 2) throw new Error('the broker is down')
       return await opened.commit(...given)
     }
     return Object.assign(Object.create(opened), { commit })
