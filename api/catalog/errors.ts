@@ -68,8 +68,8 @@ export const catalogErrors = defineErrors({
   },
   price_period_overlaps: {
     status: 409,
-    when: 'for a part of the period, the variant already has the price of another period; `starts_at` and `ends_at` are the bounds of that period',
-    message: 'For a part of this period, the variant already has the price of another period.',
+    when: 'the period overlaps another period of the variant; `starts_at` and `ends_at` are the bounds of the other period',
+    message: 'This period overlaps another period of the variant.',
   },
   price_out_of_range: {
     status: 422,

@@ -101,7 +101,7 @@ export function isDue({ unpublished, total, at, published_at }: ItemSignals): bo
   return unpublished > PUBLISHED_SHARE * total || at - published_at >= PUBLISHED_EVERY_MS
 }
 
-/** Returns the counts of an item whose statistics have just been published. */
+/** Marks all events in an item's counts as published. */
 export function asPublished(signals: ItemSignals): ItemSignals {
   return { ...signals, unpublished: 0, published_at: signals.at }
 }
