@@ -3,8 +3,8 @@
  *
  * Jobs: `produce` fills a topic of 4 partitions with records of 200 bytes. `consume` reads these records with
  * read_committed and accesses each of them. `read-process-write` reads the records and, for each of them, writes two
- * records of 36 bytes, exactly once, with a commit every 100 ms. The program prints JSON lines with the records per
- * second, and the CPU seconds of this process per million records. It restarts itself with the flags of
+ * records of 36 bytes, with exactly-once processing and a commit every 100 ms. The program prints JSON lines with the
+ * records per second, and the CPU seconds of this process per million records. It restarts itself with the flags of
  * kafka/client/heap-flags.ts.
  */
 import { spawnSync } from 'node:child_process'

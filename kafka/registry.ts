@@ -159,7 +159,7 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
 
   /**
    * Sends a request once.
-   * @returns the answer, or the reason why the request should be repeated
+   * @returns the answer, or the reason why the request should be retried
    */
   async function tryOnce<T>(
     target: Endpoint,

@@ -44,7 +44,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
   }
 
   /**
-   * Returns the fields of a command that takes effect only after the creation of the caller's profile. The clock of the
+   * Returns fields that let a command take effect only after the caller's profile was created. The clock of the
    * deciding worker may be behind. Without `not_before`, the command could then count as an action of the caller's
    * former, deleted profile.
    */

@@ -145,7 +145,7 @@ export const pastRoute = defineRoute({
   operationId: 'pastTrends',
   summary: 'Get an earlier list',
   description:
-    'Returns the newest snapshot of the list from `at` or from the 3 minutes before it. There is a snapshot for each minute of the last 90 days, unless a fault of the service prevented it.',
+    'Returns the newest snapshot of the list from `at` or from the 3 minutes before it. There is a snapshot for each minute of the last 90 days, unless an outage of the service prevented it.',
   auth: { kind: 'optional' },
   params: z.object({
     woeid: z

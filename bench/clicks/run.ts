@@ -104,7 +104,7 @@ async function main(): Promise<void> {
   const userAgents = readUserAgents(folder, readFileSync)
   const browsers = userAgents.browsers.map(({ userAgent }) => userAgent)
   say(
-    `${describeMachine()}. Each backlog has ${values.clicks} clicks. One worker process counts them exactly once and runs the sinks. The number of clicks in ClickHouse is verified.`,
+    `${describeMachine()}. Each backlog has ${values.clicks} clicks. One worker process counts them with exactly-once processing, and runs the sinks. The number of clicks in ClickHouse is verified.`,
   )
   say('')
   sayMatrix(userAgents)

@@ -159,7 +159,7 @@ async function main(): Promise<void> {
   say('This benchmark measures the pipeline; npm run bench:trends-read measures the reading of lists.')
   say(describeMachine(), true)
   say(
-    `Each backlog has ${values.events} tweets of the last ${values.minutes} minutes from the ${values.stream} stream${values.hot > 0 ? `, and a share of ${values.hot} has the same additional term` : ''}. Topics that are keyed by term have ${values.terms} partitions. Tweets are processed exactly once, and the sum of all counts is verified in ClickHouse.`,
+    `Each backlog has ${values.events} tweets of the last ${values.minutes} minutes from the ${values.stream} stream${values.hot > 0 ? `, and a share of ${values.hot} has the same additional term` : ''}. Topics that are keyed by term have ${values.terms} partitions. Processing is exactly-once, and the sum of all counts is verified in ClickHouse.`,
     true,
   )
   say('', true)

@@ -45,7 +45,7 @@ export async function provisionTopics(
     { ...readKafkaSecurity(), brokers: brokers.split(','), clientId: 'millrace-start' },
     { runtime: systemRuntime() },
   )
-  // Otherwise, the requests would be repeated for two minutes after the brokers have stopped.
+  // Otherwise, the requests would be retried for two minutes after the brokers have stopped.
   const close = () => void transport.close()
   signal?.addEventListener('abort', close)
   try {

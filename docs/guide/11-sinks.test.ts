@@ -180,7 +180,7 @@ test('a target that has lost its data is filled again', async () => {
  * so receivers must recognise repeated records by their ids. In the target for a web server, use `httpSender`: it sends
  * messages with POST, limits the duration of a request, and reads only the beginning of a long response.
  */
-test('a failed delivery is repeated, and does not hold up other records', async () => {
+test('a failed delivery is retried, and does not hold up other records', async () => {
   const driver = testDriver(displays)
   driver.pipe(events, 'harbour', '3 bikes')
   driver.pipe(events, 'museum', 'empty')

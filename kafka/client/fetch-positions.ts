@@ -5,7 +5,7 @@ import { type ReaderReset, type TopicPartition, UNKNOWN_LEADER_EPOCH } from '../
 import type { EpochEnd, FetchedPartition } from './fetch-request.ts'
 
 /**
- * Data of one partition from one response. `poll` has not returned this data yet, or only a part of it. The data is
+ * Data of one partition from one response. `poll` has not returned this data yet, or only part of it. The data is
  * decoded only when it is polled.
  */
 export interface Segment {
@@ -56,7 +56,7 @@ export class FetchPosition implements TopicPartition {
   collectsUntil = 0
   attempts = 0
   queue: Segment[] = []
-  /** The reader of the first segment; defined while only a part of that segment has been polled. */
+  /** The reader of the first segment; defined while only part of that segment has been polled. */
   reading: ChunkReader | undefined
   bufferedBytes = 0
   /** True when the next segment begins with the first data after a reset of the offset. */

@@ -30,7 +30,7 @@ const OWNER_OF_ALL_INTERVALS = 2
  * between two heartbeats, and shorter than the shortest session that Kafka recommends.
  */
 const CONFIRMED_INTERVALS = 2.5
-/** First pause before an unanswered request for a confirmation is repeated. */
+/** First pause before an unanswered request for a confirmation is retried. */
 const CONFIRM_RETRY_MS = 50
 const LONGEST_CONFIRM_RETRY_MS = 1_000
 /**

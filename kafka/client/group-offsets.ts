@@ -23,7 +23,7 @@ export const NO_MEMBER = { memberId: '', epoch: -1 } as const
 const UNSTABLE_WAIT_MS = 10
 const NO_OFFSET = -1n
 /**
- * How often a request is repeated although the broker refuses the member epoch and a heartbeat has not changed it.
+ * How often a request is retried although the broker refuses the member epoch and a heartbeat has not changed it.
  * After that, the transport concludes that another process has taken this member's place.
  */
 const MAX_EPOCH_REPEATS = 20
@@ -105,7 +105,7 @@ export async function commitOffsets(
 }
 
 /**
- * Repeats a member's request until every part of the answer is a success, an error shows that further attempts would
+ * Retries a member's request until every part of the answer is a success, an error shows that further attempts would
  * not help, or the deadline has passed.
  */
 export async function repeat(

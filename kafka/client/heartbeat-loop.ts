@@ -77,7 +77,7 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
 
   /**
    * Sends one heartbeat.
-   * @returns true after an answer or a permanent failure; false when the heartbeat must be repeated (after the
+   * @returns true after an answer or a permanent failure; false when the heartbeat must be retried (after the
    * back-off)
    */
   async function answered(retry: Backoff): Promise<boolean> {

@@ -55,13 +55,13 @@ export const kafkaOptions = z
     connectTimeoutMs: z.number().int().positive().default(CONNECT_TIMEOUT_MS),
     requestTimeoutMs: z.number().int().positive().default(REQUEST_TIMEOUT_MS),
     /**
-     * How long requests are repeated before they fail. This limit applies to the requests of an at-least-once producer,
+     * How long requests are retried before they fail. This limit applies to the requests of an at-least-once producer,
      * to the requests of each transaction step before EndTxn, to confirmations of a membership, and to requests about
      * topics and offsets, except reads of committed offsets.
      */
     deliveryTimeoutMs: z.number().int().positive().default(DELIVERY_TIMEOUT_MS),
     /**
-     * How long a thread repeats the heartbeats of members while the event loop is blocked. 0 means that there is no
+     * How long a thread sends the heartbeats of members while the event loop is blocked. 0 means that there is no
      * such thread.
      */
     stallToleranceMs: z.number().int().nonnegative().default(STALL_TOLERANCE_MS),

@@ -73,7 +73,7 @@ export class PublishLane implements PublishAppender {
   leaderLost = false
   /** Nothing is sent before this monotonic time (ms). */
   retryAt = 0
-  /** True while a batch must be repeated; no new batch is sent before that batch. */
+  /** True while a batch must be retried; no new batch is sent before that batch. */
   #isRepeating = false
   /** Why sending fails at present; undefined while it works. */
   trouble: string | undefined
@@ -324,7 +324,7 @@ export class PublishLane implements PublishAppender {
     this.#ready = []
     this.#current = undefined
     // The log may lack the dropped batches, so later records need new sequence numbers. These records must not wait
-    // until the dropped batches are repeated.
+    // until the dropped batches are sent again.
     if (sent.length > 0) this.#renumber([])
     this.#isRepeating = false
     for (const batch of sent) batch.settle(uncertain(error))

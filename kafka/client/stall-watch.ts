@@ -19,8 +19,8 @@ const EARLY_BEAT = 0.1
 export type BeatAnswer =
   | { readonly type: 'kept'; readonly epoch: number }
   /**
-   * There was no usable answer, for example because the coordinator is moving. The thread repeats the heartbeat at its
-   * next check.
+   * There was no usable answer, for example because the coordinator is moving. The thread sends the heartbeat again at
+   * its next check.
    */
   | { readonly type: 'again' }
   /** The group refuses the member. Only the member itself may join again. */

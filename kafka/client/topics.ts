@@ -47,7 +47,7 @@ export async function ensureTopics(context: Context, cluster: Cluster, specs: re
 
 /**
  * Creates the missing topics.
- * @returns why the call must be repeated; undefined when every topic exists
+ * @returns why the call must be retried; undefined when every topic exists
  */
 async function tryOnce(cluster: Cluster, specs: readonly TopicSpec[], names: readonly string[]): Promise<string | undefined> {
   try {

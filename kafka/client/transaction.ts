@@ -134,7 +134,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   /**
    * Returns the identity for the next transaction. Under transaction version 1 all transactions of a producer have the
-   * same epoch. If a request got no answer and was repeated, a broker may still execute the first copy late, in the
+   * same epoch. If a request got no answer and was retried, a broker may still execute the first copy late, in the
    * next transaction. A late EndTxn would commit that transaction before its records are in the log. A late
    * TxnOffsetCommit would replace the offsets of that transaction with earlier ones (KIP-890). After an unanswered
    * request, the next transaction therefore gets a new epoch.
@@ -267,7 +267,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
    */
   async function end(id: ProducerId, outcome: 'commit' | 'abort'): Promise<ProducerId | undefined> {
     const api: API<Parameters<typeof endTxnV4.createRequest>, EndTxnAnswer> = isVersion2 ? endTxnV5 : endTxnV4.api
-    // The request is repeated without a deadline, because only its answer shows whether the transaction is committed.
+    // The request is retried without a deadline, because only its answer shows whether the transaction is committed.
     const { producerId, producerEpoch } = await sendUntilAnswered(
       `EndTxn (${outcome}) of ${transactionalId}`,
       Number.POSITIVE_INFINITY,

@@ -22,7 +22,7 @@ export function fingerprintOf(term: string): number {
   return joined(low, high)
 }
 
-/** Returns the same fingerprint for a term that is given as ASCII bytes. */
+/** Computes the same fingerprint from a term in ASCII bytes. */
 export function fingerprintOfAscii(bytes: Uint8Array, start: number, end: number): number {
   let low = LOW_START
   let high = HIGH_START

@@ -17,7 +17,7 @@ interface FieldSchema {
 }
 
 /**
- * Returns the record format for a reader that needs only some of the fields. The decoder skips all other fields, which
+ * Returns a format that decodes only the named fields of a record. The decoder skips all other fields, which
  * costs much less than creating them. The encoder takes whole records.
  * @param paths names of fields; `payer.user_id` is a field of a nested record
  * @throws SchemaError if the values are not records, or if a record lacks one of the fields

@@ -9,7 +9,7 @@ import { fraudCaseCommands, fraudCases, fraudReviews } from './cases/topics.ts'
 import { fraudRuleTallies } from './rule-stats/topics.ts'
 import type { FraudFeedback, FraudProfile, FraudSetting, FraudSettingsChange, FraudSettingsCommand, TxnScored } from './types.ts'
 
-/** Retention of events. It allows for a replay of the last week after a fault. */
+/** Retention of events. It allows for a replay of the last week after a bug is fixed. */
 const EVENTS_KEPT_DAYS = 7
 const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 

@@ -150,8 +150,8 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   }
 
   /**
-   * Returns the number of the part that receives the next value once the first part is full. Uses an exponential
-   * search, which reads few parts, because a part that is not cached must be decoded.
+   * Finds the part that receives the next value once the first part is full. Parts that are not cached must be decoded,
+   * so an exponential search is used, which reads few parts.
    */
   function openPart(key: string): number {
     return firstAfter(0, (part) => {

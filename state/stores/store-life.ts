@@ -1,7 +1,7 @@
 import type { EngineStore } from './store.ts'
 
 /**
- * Returns the methods that the engine calls, for a store that wraps another store. The wrapper adds the methods for
+ * Returns what the engine uses of a store. A store that wraps `inner` passes this on, and adds the methods for
  * processors.
  */
 export function storeLife(inner: EngineStore): EngineStore {

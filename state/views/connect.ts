@@ -33,7 +33,7 @@ interface SinkLog {
  * whether it was applied.
  */
 const COMMAND_TIMEOUT_MS = 10_000
-/** Time limit of a lookup by a sink. A lookup that fails is repeated later. */
+/** Time limit of a lookup by a sink. A lookup that fails is retried later. */
 const READ_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 5_000
 /** Longest pause between attempts to reconnect. It is short, so that the process notices soon when Redis is back. */

@@ -82,7 +82,7 @@ async function get(path: string, headers: Record<string, string> = {}, api = api
 
 const token = (subject: string, scope?: string) => bearer(folder.path, subject, scope)
 
-/** Number of times that the test about the history of terms has run. Vitest repeats a failed test. */
+/** Number of times that the test about the history of terms has run. Vitest retries a failed test. */
 let histories = 0
 /** Window end of the newest worldwide list that a test has posted. */
 let newestEnd = 0

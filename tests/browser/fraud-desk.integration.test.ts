@@ -108,7 +108,7 @@ describe('the desk of fraud scoring in Chromium, with real servers', () => {
     await page.getByLabel('Name').fill('Big payments')
     await page.getByLabel('Condition').fill(`txn.amonut > 1 AND payer.user_id = "${user}"`)
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('The condition has a fault.').waitFor()
+    await page.getByText('The condition has an error.').waitFor()
     expect(await page.locator('#condition-marks mark').allTextContents()).toEqual(['txn.amonut'])
     await page.getByRole('button', { name: 'Use txn.amount' }).click()
     await page.getByRole('button', { name: 'Save' }).click()

@@ -348,7 +348,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     const marked = await page.locator('#condition-marks').evaluate((marks) => marks.textContent)
     expect(marked).toBe('txn.currency = "USD"\n  AND txn.amonut > 100\n')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('The condition has a fault.').waitFor()
+    await page.getByText('The condition has an error.').waitFor()
     expect(await page.locator('#condition').evaluate((field: HTMLTextAreaElement) => [field.selectionStart, field.selectionEnd])).toEqual([
       27, 37,
     ])

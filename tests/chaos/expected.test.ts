@@ -53,7 +53,7 @@ test("the shop's output matches the offline computation", () => {
 
 const outputs = ['ledger', 'matched', 'reminders', 'windows', 'regions'] as const
 
-test.each(outputs)('a lost record of %s is a fault, and the output is incomplete without it', (name) => {
+test.each(outputs)('a lost record of %s is reported, and the output is incomplete without it', (name) => {
   const { input, output, timing } = run()
   for (let at = 0; at < output[name][0].length; at++) {
     const less = { ...output, [name]: [output[name][0].toSpliced(at, 1)] }
@@ -62,7 +62,7 @@ test.each(outputs)('a lost record of %s is a fault, and the output is incomplete
   }
 })
 
-test.each(outputs)('a duplicate record of %s is a fault', (name) => {
+test.each(outputs)('a duplicate record of %s is reported', (name) => {
   const { input, output, timing } = run()
   for (let at = 0; at < output[name][0].length; at++) {
     // biome-ignore lint/suspicious/noExplicitAny: records of any topic
@@ -71,14 +71,14 @@ test.each(outputs)('a duplicate record of %s is a fault', (name) => {
   }
 })
 
-test('a balance that lacks an earlier payment is a fault', () => {
+test('a balance that lacks an earlier payment is reported', () => {
   const { input, output, timing } = run()
   const [ledger] = output.ledger
   const wrong = ledger.with(2, { ...ledger[2], value: { ...ledger[2].value, balance: 8 } })
   expect(faults(input, { ...output, ledger: [wrong] }, timing)).toEqual(['ledger of ann, entry 3: 3 8 3 instead of 3 13 3'])
 })
 
-test('times that were closed twice, out of order, with fewer payments than before or with more than exist are faults', () => {
+test('times that were closed twice, out of order, with fewer payments than before or with more than exist are reported', () => {
   const { merchant, judged } = closings()
   expect(judged([100, 0], [200, 2], [300, 3])).toEqual([])
   expect(judged([100, 0], [200, 3], [200, 3])).toEqual([`partition ${merchant} closed 200 after 200`])
@@ -87,7 +87,7 @@ test('times that were closed twice, out of order, with fewer payments than befor
   expect(judged([100, 4], [200, 4])).toContain(`partition ${merchant} closed 100 with 4 payments of 3`)
 })
 
-test('a time that was closed before all payments in the log were counted is a fault', () => {
+test('a time that was closed before all payments in the log were counted is reported', () => {
   const { merchant, judged } = closings({
     inLogBy: new Map([
       ['1', 50],
@@ -99,7 +99,7 @@ test('a time that was closed before all payments in the log were counted is a fa
   expect(judged([160, 1], [300, 3])).toEqual([`partition ${merchant} closed 160 with 1 payments, but 2 were there`])
 })
 
-test('a partition that has stopped closing times is a fault, and the output is incomplete until the partition continues', () => {
+test('a partition that has stopped closing times is reported, and the output is incomplete until the partition continues', () => {
   const { merchant, judged, done } = closings()
   expect(judged()).toEqual([`partition ${merchant} has closed no time and counted 0 payments of 3`])
   expect(judged([100, 0], [200, 2])).toEqual([`partition ${merchant} closed its last time with 2 payments of 3`])

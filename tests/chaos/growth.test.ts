@@ -33,7 +33,7 @@ test('memory that fluctuates counts as flat', () => {
   expect(growthFaults(growth(breathing))).toEqual([])
 })
 
-test('a leak of memory or file handles is a fault', () => {
+test('a leak of memory or file handles is reported', () => {
   const memory = growth(
     samples(
       (hours) => 200 + 60 * hours,

@@ -33,7 +33,7 @@ function faults(...counts: [term: string, tweet_volume: number][]): string[] {
   return expected.faults({ woeid: WORLD, window_end: NOON, source: 'pipeline', entries })
 }
 
-test('a correct list has no fault, whether or not it counts a tweet in flight', () => {
+test('a correct list has no errors, whether or not it counts a tweet in flight', () => {
   expect(faults(['a', 2], ['b', 1])).toEqual([])
   expect(faults(['a', 2], ['b', 2])).toEqual([])
 })
@@ -87,11 +87,11 @@ test.each([
     ],
     /b \(1\) is above a \(2\)/,
   ],
-] as const)('a term that is %s is a fault', (_, counts, reason) => {
+] as const)('a term that is %s is reported', (_, counts, reason) => {
   expect(faults(...counts.map(([term, volume]): [string, number] => [term, volume]))).toContainEqual(expect.stringMatching(reason))
 })
 
-test('variants that share tweets with their trend are correct, and all others are faults', () => {
+test('variants that share tweets with their trend are correct, and all others are reported', () => {
   const together = Array.from({ length: 5 }, (_, i) => known(BigInt(i), ['a', 'b'], NOON - 1_000))
   const apart = Array.from({ length: 4 }, (_, i) => known(BigInt(10 + i), ['c'], NOON - 1_000))
   const judge = expectedLists([...together, ...apart])

@@ -38,7 +38,7 @@ interface Occurrence {
  */
 export interface Expected {
   bounds(woeid: number, windowEnd: number): Map<string, Bounds>
-  /** Describes the faults of a list. Empty if the list is correct. */
+  /** Describes the errors in a list. Empty if the list is correct. */
   faults(list: PublishedList): string[]
   /** Returns true if the bounds of every count are equal. */
   isExact(windowEnd: number): boolean
@@ -82,7 +82,7 @@ export function expectedLists(log: readonly KnownTweet[], counted: readonly Cont
   }
 
   /**
-   * Returns the faults of a trend's variants. The pipeline folds terms based on a random sample of tweets, so this
+   * Returns the errors in a trend's variants. The pipeline folds terms based on a random sample of tweets, so this
    * check uses a low bound.
    */
   function variantFaults({ woeid, window_end }: PublishedList, { term, tweet_volume, variants }: PublishedEntry): string[] {

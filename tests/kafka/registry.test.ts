@@ -119,7 +119,7 @@ test.each([
   ['no schema', answer(200, {})],
   ['a schema that is not JSON', answer(200, { schema: '<html>' })],
   ['null', answer(200, null)],
-])('the client repeats a request after an invalid answer (%s)', async (_what, wrong) => {
+])('the client retries a request after an invalid answer (%s)', async (_what, wrong) => {
   const { seen, deps } = scripted(wrong, wrong, answer(200, { schema: '"long"' }))
   expect(await registryClient({ url: 'http://registry' }, deps).schemaById(3)).toBe('"long"')
   expect(seen).toHaveLength(3)
@@ -132,7 +132,7 @@ test('a schema of type AVRO or without a type is accepted as Avro', async () => 
   }
 })
 
-test('the client repeats a registration if the answer contains no id', async () => {
+test('the client retries a registration if the answer contains no id', async () => {
   const { deps } = scripted(page(200), answer(200, { version: 3 }), answer(200, { id: 7 }))
   expect(await registryClient({ url: 'http://registry' }, deps).register('s', '"int"')).toBe(7)
 })

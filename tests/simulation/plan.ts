@@ -22,7 +22,7 @@ export interface PlannedFault extends Planned {
 }
 
 /**
- * All events of a simulated world, without the delays. A plan is plain JSON. If a plan reveals a fault, it can be
+ * All events of a simulated world, without the delays. A plan is plain JSON. If a plan reveals a bug, it can be
  * stored, and it can be reduced by leaving out parts.
  */
 export interface Plan {

@@ -15,7 +15,7 @@ export default command({
     topology: choice('What the workers run.', SUBJECTS, { default: 'counter' }),
     minutes: number('Starts no further run after this many minutes. Default: no limit.', { min: 0 }),
     'until-wrong': flag('Ends at the first wrong output.'),
-    shrink: flag('Reduces each wrong run to the parts that are needed to show the fault, and prints these parts as a plan.'),
+    shrink: flag('Reduces each wrong run to the parts that are needed to show the error, and prints these parts as a plan.'),
     plan: text('Runs the plan in this file, as `--shrink` prints it, instead of seeds.', { placeholder: 'FILE' }),
     trace: flag('Prints every event of every run.'),
   },

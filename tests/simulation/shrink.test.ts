@@ -14,7 +14,7 @@ const PLAN: Plan = {
   faults: (['kill', 'stop', 'kill', 'broker', 'leader', 'cut'] as const).map((kind, at) => ({ at, kind, chance: at })),
 }
 
-test('a plan is reduced to the parts that reveal its fault, and the reduced plan reveals the same kind of fault', async () => {
+test('a plan is reduced to the parts that reveal its error, and the reduced plan reveals the same kind of error', async () => {
   async function faultsOf({ records, faults, workers, seed }: Plan): Promise<string[]> {
     const isWrong = faults.some(({ kind }) => kind === 'broker') && records.some(({ number }) => number === 13) && workers.length >= 2
     return isWrong && seed !== PLAN.seed + 1 ? [`ledger of k${seed} is wrong`] : ['another fault']
@@ -26,6 +26,6 @@ test('a plan is reduced to the parts that reveal its fault, and the reduced plan
   expect(faults).toEqual([expect.stringContaining('ledger')])
 })
 
-test('a plan that shows no fault is not reduced', async () => {
+test('a plan that reveals no error is not reduced', async () => {
   expect(await shrink(PLAN, { faultsOf: async () => [] })).toBeUndefined()
 })

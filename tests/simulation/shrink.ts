@@ -2,7 +2,7 @@ import type { Plan } from './plan.ts'
 import { runPlan } from './world.ts'
 
 export interface Shrinking {
-  /** Runs a plan and returns the faults that it reveals. */
+  /** Runs a plan and returns the errors that it reveals. */
   readonly faultsOf: (plan: Plan) => Promise<readonly string[]>
   /** Maximum number of runs to reduce one plan. */
   readonly mostRuns: number
@@ -16,12 +16,12 @@ export interface Shrunk {
 
 /**
  * How many other seeds to try with a smaller plan. Leaving out a part changes later events, so the smaller plan may
- * reveal the fault only with different delays.
+ * reveal the error only with different delays.
  */
 const FURTHER_SEEDS = 2
 const DEFAULT_MOST_RUNS = 600
 
-/** Returns the kind of a fault: the first words of its description, without details that differ from run to run. */
+/** Returns the kind of an error: the first words of its description, without details that differ from run to run. */
 function kindOf(fault: string): string {
   return fault
     .replace(/\S*\d\S*/g, '')
@@ -32,8 +32,8 @@ function kindOf(fault: string): string {
 }
 
 /**
- * Leaves out parts of a plan as long as the plan still reveals a fault of the same kind.
- * @returns the reduced plan, or undefined if the plan reveals no fault
+ * Leaves out parts of a plan as long as the plan still reveals an error of the same kind.
+ * @returns the reduced plan, or undefined if the plan reveals no error
  */
 export async function shrink(plan: Plan, options: Partial<Shrinking> = {}): Promise<Shrunk | undefined> {
   const { mostRuns = DEFAULT_MOST_RUNS, faultsOf = async (of: Plan) => (await runPlan(of)).faults } = options
@@ -43,7 +43,7 @@ export async function shrink(plan: Plan, options: Partial<Shrinking> = {}): Prom
   const kinds = new Set(wanted.map(kindOf))
   let best = { plan, faults: wanted }
 
-  /** Adopts a smaller plan if it still reveals the fault, with the same or different delays. */
+  /** Adopts a smaller plan if it still reveals the error, with the same or different delays. */
   async function take(smaller: Plan): Promise<boolean> {
     for (let further = 0; further <= FURTHER_SEEDS && runs < mostRuns; further++) {
       const tried = { ...smaller, seed: smaller.seed + further }

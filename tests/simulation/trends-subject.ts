@@ -57,7 +57,7 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
   }
 
   /**
-   * Returns the faults of a list. In production, a list may lack up to a quarter of the partitions. Worlds have at most
+   * Returns the errors in a list. In production, a list may lack up to a quarter of the partitions. Worlds have at most
    * three partitions, so here no partition may be missing.
    */
   function listFaults({ woeid, window_end, entries, missing_partitions }: TrendOutput, times: InputTimes): string[] {

@@ -18,7 +18,7 @@ import { trendsSubject } from './trends-subject.ts'
 export interface Outcome {
   readonly seed: number
   /**
-   * Faults of the run: wrong or missing output, workers that ended with an unexpected error, and input that was not
+   * Errors of the run: wrong or missing output, workers that ended with an unexpected error, and input that was not
    * accepted. Empty if there are none.
    */
   readonly faults: readonly string[]

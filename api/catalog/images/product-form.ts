@@ -108,7 +108,7 @@ export async function readProductForm(
       },
     },
   ).catch((error) => {
-    // Because of this fault, files that still wait for their check are skipped.
+    // Because of this error, files that still wait for their check are skipped.
     fault ??= error
     throw error
   })

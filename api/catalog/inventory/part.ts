@@ -77,7 +77,7 @@ function expectedVersion({ body, expectedVersion: inHeader }: { body: { version?
   return version ?? null
 }
 
-/** Returns the id of a variant. Throws ApiError `variant_not_found` for a string that cannot be the id of a variant. */
+/** Parses the id of a variant. Throws ApiError `variant_not_found` for a string that cannot be the id of a variant. */
 function variantOf(text: string): number {
   const id = parseVariantId(text)
   if (id === undefined) throw new ApiError(catalogErrors.variant_not_found)

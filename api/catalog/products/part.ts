@@ -232,7 +232,7 @@ function hashesOf({ uploads }: Pick<ProductBody<unknown>, 'uploads'>): string[] 
   return uploads.map(({ content_hash }) => content_hash)
 }
 
-/** Returns the id of a product. Throws ApiError `product_not_found` for a string that cannot be the id of a product. */
+/** Parses the id of a product. Throws ApiError `product_not_found` for a string that cannot be the id of a product. */
 function productOf(text: string): number {
   const id = parseProductId(text)
   if (id === undefined) throw new ApiError(catalogErrors.product_not_found)
@@ -240,8 +240,8 @@ function productOf(text: string): number {
 }
 
 /**
- * Returns the ids of a variant and of its product. Throws ApiError `variant_not_found` for a string that cannot be the
- * id of a variant.
+ * Parses the id of a variant, and derives the id of its product. Throws ApiError `variant_not_found` for a string that
+ * cannot be the id of a variant.
  */
 function variantOf(text: string): { readonly variant_id: number; readonly productId: number } {
   const variant_id = parseVariantId(text)

@@ -52,7 +52,7 @@ function refusalOf(answer: Exclude<ProductAnswer, { outcome: 'done' }>): ApiErro
       return new ApiError(catalogErrors.too_many_variants)
     case 'too_large':
       return tooLarge()
-    // `productWriter` has already repeated the command several times.
+    // `productWriter` has already retried the command several times.
     case 'taken':
     case 'unclaimed':
       return new ApiError(errors.unavailable, {

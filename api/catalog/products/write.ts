@@ -161,8 +161,8 @@ export function contentOf(
 }
 
 /**
- * Returns the encoded size of a product that has this content, but neither images nor earlier variants. The product
- * itself may be larger.
+ * Returns a lower bound for the encoded size of a product with this content: the size without images and earlier
+ * variants.
  */
 function leastBytes({ images: _images, variants, ...content }: CatalogProductContent): number {
   const made = { product_id: 1, seller_id: 1n, status: 'ACTIVE', created_at: 0, updated_at: 0, version: 1, revision: 1 } as const

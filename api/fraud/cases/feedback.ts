@@ -40,7 +40,7 @@ const HAS_CASE: Background = { transaction: null, archived: null }
  */
 export async function recordVerdict(deps: CasesDeps, id: string, command: FraudCaseCommand, run: Run): Promise<CaseAnswer> {
   const answer = await run(async () => ({ ...command, ...(await backgroundOf(deps, id)) }))
-  // `not_found` means that the case has left the state since the lookup, so the command is repeated with the archived
+  // `not_found` means that the case has left the state since the lookup, so the command is sent again with the archived
   // case.
   if (answer.outcome !== 'not_found') return answer
   return await run(async () => ({ ...command, ...(await lookedUp(deps, id)) }), 'archived')

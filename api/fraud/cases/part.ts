@@ -79,7 +79,7 @@ export function casesPart(deps: CasesDeps): FraudPart {
         const run = (whole: FraudCaseCommand, step?: string) => open.run(caseFlow, found.transaction.transaction_id, whole, step)
         let answer = await run(command)
         if (answer.outcome === 'not_found') {
-          // The case has left the state since the lookup, so the command is repeated with the archived case.
+          // The case has left the state since the lookup, so the command is sent again with the archived case.
           answer = await run({ ...command, archived: (await readTableCase(tables, params.case_id)) ?? null }, 'archived')
         }
         return jsonAnswer(200, caseJson(decided(answer, fraudErrors.case_not_found)), PRIVATE)

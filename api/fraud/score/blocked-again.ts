@@ -4,8 +4,8 @@ import type { FraudBlocklistType, FraudSettingsChange, TxnScored } from '../../.
 const SCORING = 'fraud-scoring'
 
 /**
- * Returns the audit record for a transaction whose repetition is blocked. When the transaction was first answered, none
- * of its entities was on the blocklist.
+ * Creates the audit record of a repeated request that the blocklist blocks. When the transaction was first answered,
+ * none of its entities was on the blocklist.
  * @param entityType type of the entity on the blocklist
  */
 export function blockedAgain(first: TxnScored, blocked: TxnScored, entityType: FraudBlocklistType): FraudSettingsChange {

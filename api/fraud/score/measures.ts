@@ -10,7 +10,7 @@ const WARN_EVERY_MS = 10_000
 export function scoreMeasures(registry: Registry, log: Logger) {
   const answers = counter(registry, 'fraud_answers_total', 'Answers to scoring requests', 'decision', 'reason')
   const repeats = counter(registry, 'fraud_repeated_requests_total', 'Scoring requests that got an earlier answer')
-  const degraded = counter(registry, 'fraud_degraded_answers_total', 'Answers for which a part of the service was unavailable', 'part')
+  const degraded = counter(registry, 'fraud_degraded_answers_total', 'Answers given while part of the service was unavailable', 'part')
   const lost = counter(
     registry,
     'fraud_events_lost_total',

@@ -22,7 +22,7 @@ export const scoreRoute = defineRoute({
   operationId: 'scoreTransaction',
   summary: 'Score a transaction',
   description:
-    'Decides whether a payment is approved, reviewed or blocked. If a part of the service is unavailable, the payment is still scored, and `degraded` names that part. For 24 hours (SCORE_ANSWER_HOURS), a repeated request gets the first answer again, unless one of its entities has been blocked in the meantime or Redis is unavailable.',
+    'Decides whether a payment is approved, reviewed or blocked. If part of the service is unavailable, the payment is still scored, and `degraded` names that part. For 24 hours (SCORE_ANSWER_HOURS), a repeated request gets the first answer again, unless one of its entities has been blocked in the meantime or Redis is unavailable.',
   auth: { kind: 'scope', scope: ['internal', 'admin'], orCertificate: true },
   isExemptFromLimits: true,
   isDirect: true,

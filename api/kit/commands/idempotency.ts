@@ -76,7 +76,7 @@ export function isUnavailable(error: unknown): error is ApiError {
 
 /**
  * Does the work. If the work fails with a 503 error, the error gets the field `command_id`, with which the caller can
- * repeat the request.
+ * retry the request.
  */
 export async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
   try {

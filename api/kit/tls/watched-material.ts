@@ -27,7 +27,7 @@ const CHECK_INTERVAL_MS = 5_000
 const MS_PER_SECOND = 1_000
 
 /**
- * Reads the files now and at intervals. If later contents are not usable, the fault is logged once, and the earlier
+ * Reads the files now and at intervals. If later contents are not usable, the error is logged once, and the earlier
  * contents stay in use. This happens, for example, when a certificate is replaced a moment before its key.
  * @throws Error that names the setting to correct, if the files are not usable at the start
  */

@@ -112,8 +112,8 @@ const NONE: readonly Ask[] = []
 const CIRCUIT_OPEN: Undecided = { undecided: 'circuit_open' }
 
 /**
- * Returns the reading for a counter whose shard did not answer. It is used when another shard has refused the request,
- * so it must not look like a second refusal.
+ * Returns a made-up reading of a counter whose shard did not answer, for use when another shard has refused the
+ * request. The reading grants all units, so that it does not look like a second refusal.
  */
 function unread({ units }: Ask): Reading {
   return { taken: units, nowUs: 0, held: 0, heldBefore: 0 }

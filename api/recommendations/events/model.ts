@@ -63,7 +63,7 @@ export type EventBody = z.output<typeof eventBody>
 
 /**
  * Checks the time of an event.
- * @returns the fault; undefined if the time is valid
+ * @returns what is wrong with the time; undefined if the time is valid
  */
 export function timeFault({ timestamp }: EventBody, now: number): string | undefined {
   if (timestamp === undefined) return undefined

@@ -32,7 +32,7 @@ export class BundleError extends Error {
 
 /**
  * Reads the manifest of a bundle and checks every file against it.
- * @throws BundleError with a message that names the fault
+ * @throws BundleError with a message that names the problem
  */
 export async function readManifest(folder: string): Promise<{ manifest: BundleManifest; version: string }> {
   const text = await readFile(join(folder, MANIFEST_FILE), 'utf8').catch((cause) => {

@@ -26,7 +26,7 @@ export function listPage(list: TrendList, region: Region, safe: boolean, days: D
 <h1>${listTitle(region)}</h1>
 <p class="soft">Tweets of the hour before ${timeText(list.as_of)}. The list is renewed twice a minute.
 <a href="${listAddress(region, !safe)}">${safe ? 'Show all terms' : 'Leave out vulgar terms'}</a></p>
-${list.complete ? '' : html`<p class="note">This list is incomplete, because a part of the service is late.</p>`}
+${list.complete ? '' : html`<p class="note">This list is incomplete, because part of the service is late.</p>`}
 ${days === undefined ? html`<p class="note">The curves of the last day cannot be shown now.</p>` : ''}
 ${list.trends.length === 0 ? html`<p class="note">No terms can be shown here at the moment.</p>` : table(list, region, safe, days)}
 <section aria-labelledby="places"><h2 id="places">Places</h2>

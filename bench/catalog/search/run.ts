@@ -41,7 +41,7 @@ const SEED = 11
  * so that no search uses it.
  */
 const REBUILT_INDEX = 'rebuilt'
-/** Interval between two searches for a changed document. The search is repeated for at most `LOOK_MS`. */
+/** Interval between two searches for a changed document. The search runs again for at most `LOOK_MS`. */
 const LOOK_EVERY_MS = 50
 const LOOK_MS = 10_000
 const MS_PER_SECOND = 1_000

@@ -27,8 +27,8 @@ const KAFKA_STREAMS_VARIANTS = [
 ]
 
 /**
- * Measures the topology match-pairs on the swipes of job J3, compared with Kafka Streams on the same job. Both process
- * every swipe exactly once. The topology does more per pair than the job requires: it also outputs each user's relation
+ * Measures the topology match-pairs on the swipes of job J3, compared with Kafka Streams on the same job. Both use
+ * exactly-once processing. The topology does more per pair than the job requires: it also outputs each user's relation
  * to the other, events and push notifications.
  */
 export async function measurePairs({ values, folder, say }: Pick<PartInput, 'values' | 'folder' | 'say'>): Promise<void> {

@@ -112,7 +112,7 @@ async function inventory(folder: string): Promise<JarEntry[]> {
 
 /**
  * Returns whether the jars have the sizes in the manifest. Hashing every jar at every start would take too long, and
- * would seldom find a fault. If a file seems to be damaged, compare its hash with the hash in the manifest.
+ * would seldom find a damaged file. If a file seems to be damaged, compare its hash with the hash in the manifest.
  */
 async function isIntact(folder: string): Promise<boolean> {
   const manifest = join(folder, MANIFEST)

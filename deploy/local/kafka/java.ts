@@ -42,7 +42,7 @@ export interface StorageOptions {
 
 /**
  * Writes the settings, and formats the storage on the first start. The stamp is written last, so that an interrupted
- * format is repeated from the beginning.
+ * format starts over.
  * @returns the path of the settings file
  */
 export async function formatStorage({ jars, dataDir, ports, logFile, settings, archive }: StorageOptions): Promise<string> {

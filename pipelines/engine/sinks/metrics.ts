@@ -8,7 +8,7 @@ export interface SinkMetrics {
   /** Number of batches with records that the target has applied; always 0 for a sink that delivers records. */
   batches: number
   badRecords: number
-  /** Number of failed attempts to open a partition, load a schema or write a batch. They are repeated. */
+  /** Number of failed attempts to open a partition, load a schema or write a batch. Each is retried. */
   retries: number
   /**
    * Number of times that a partition was reopened because the target was at a different offset or another process owned

@@ -3,7 +3,7 @@ import { OwnedElsewhereError } from './ownership.ts'
 import { TargetUnavailableError } from './target.ts'
 
 /**
- * Returns true for errors that may disappear when the request is repeated. FencedError is one of them: the lost
+ * Returns true for errors that may disappear when the request is retried. FencedError is one of them: the lost
  * membership also arrives as an event, and that event closes the lane.
  */
 export function isPassing(error: unknown): error is Error {

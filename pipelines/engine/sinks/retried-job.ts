@@ -10,7 +10,7 @@ export interface RetriedJobDeps {
   /** Called when a job succeeds after failed attempts. `attempts` includes the successful one. */
   readonly onRecovery: (attempts: number) => void
   /**
-   * Decides whether a failed job is repeated or dropped. `isFirst` is true for the first failure since the last
+   * Decides whether a failed job is retried or dropped. `isFirst` is true for the first failure since the last
    * success.
    * @throws errors that must stop the sink
    */

@@ -38,8 +38,8 @@ export function nextMembers({ active, learners }: Makeup, memberId: string): str
 export const NO_COPIES = `${NOTICE}none`
 
 /**
- * Returns the notice of a worker that has copies of all partitions that it will get when the next learner becomes
- * active.
+ * Returns the notice with which a worker reports that it has copies of all partitions that it will get when the next
+ * learner becomes active.
  */
 export function copiesNotice({ active, learners }: Makeup): string {
   const hash = createHash('sha256').update(JSON.stringify([active, learners[0]]))

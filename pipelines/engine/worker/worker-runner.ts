@@ -122,7 +122,7 @@ function* workerSamples(worker: Worker): Generator<Sample> {
   yield sample('fences_total', 'Times that the worker was fenced', fences)
   yield sample('stalls_total', 'Stalls of the event loop during which a thread sent the heartbeats', stalls)
   yield sample('restarts_total', 'Times that the worker restarted from the last commit', restarts)
-  yield sample('schema_retries_total', 'Failed attempts to load a schema, which are repeated', schemaRetries)
+  yield sample('schema_retries_total', 'Failed attempts to load a schema; each is retried', schemaRetries)
   yield sample('schemas_failing', 'Schemas that are needed and could not be loaded yet', schemaFailures.size)
   for (const task of tasks) {
     yield sample('task_lag_records', 'Offsets between the task and the ends of its sources', lagOf(task), { task: task.id })

@@ -75,7 +75,7 @@ export interface WorkerStatus {
   readonly waitingForSchemas: readonly number[]
   /** Reasons why schemas could not be loaded yet, keyed by schema id. */
   readonly schemaFailures: ReadonlyMap<number, string>
-  /** Number of failed attempts to load a schema. Each attempt is repeated. */
+  /** Number of failed attempts to load a schema. Each is retried. */
   readonly schemaRetries: number
 }
 

@@ -18,7 +18,7 @@ export interface ModelJobDeps {
 /** Delay of the first training run. A system that has just been started has no data to learn from. */
 const FIRST_AFTER_MS = 15 * MINUTE_MS
 /**
- * Minimum time between the starts of two runs that repeat a cut-off run. If the training itself ends the worker, for
+ * Minimum time between the starts of two runs that retry a cut-off run. If the training itself ends the worker, for
  * example because the memory is full, the worker would otherwise restart again and again, and could do nothing else.
  */
 const REPEAT_AFTER_MS = 15 * MINUTE_MS
@@ -80,7 +80,7 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
       return Math.max(last + trainEveryMs, Number.isFinite(last) ? 0 : runtime.now() + FIRST_AFTER_MS)
     }
 
-    /** A run that was cut off is repeated at once, unless it has itself repeated a run that was cut off. */
+    /** A run that was cut off is retried at once, unless it was itself a retry of such a run. */
     function dueAfterCut(): number {
       const ended = runs.filter(({ state }) => state !== 'RUNNING').toSorted((one, other) => one.started_at - other.started_at)
       if (ended.at(-1)?.reason !== CUT_OFF) return runtime.now()

@@ -101,7 +101,7 @@ export function isDue({ unpublished, total, at, published_at }: ItemSignals): bo
   return unpublished > PUBLISHED_SHARE * total || at - published_at >= PUBLISHED_EVERY_MS
 }
 
-/** Returns the counts after their statistics were published: no event is unpublished any more. */
+/** Returns the counts of an item with all events marked as published. */
 export function asPublished(signals: ItemSignals): ItemSignals {
   return { ...signals, unpublished: 0, published_at: signals.at }
 }

@@ -6,7 +6,7 @@ import type { Topic } from '../../topic.ts'
 import { BY_PRODUCT } from '../partitions.ts'
 import type { CartOutcome, InventoryChange, InventoryCommand, StockRow } from '../types.ts'
 
-/** Retention of stock movements. It allows for a replay of the last week after a fault. */
+/** Retention of stock movements. It allows for a replay of the last week after a bug is fixed. */
 const CHANGES_KEPT_DAYS = 7
 
 /** Requests about stock; key: product_id. */

@@ -6,7 +6,7 @@ import { LARGE_RECORDS, type Topic } from '../../topic.ts'
 import { BY_PRODUCT, BY_SELLER } from '../partitions.ts'
 import type { CatalogProductCommand, CatalogProductState, PriceChanged, ProductEvent, SellerProduct } from '../types.ts'
 
-/** Retention of product events. It allows for a replay of the last week after a fault. */
+/** Retention of product events. It allows for a replay of the last week after a bug is fixed. */
 const EVENTS_KEPT_DAYS = 7
 const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 

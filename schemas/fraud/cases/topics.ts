@@ -5,7 +5,7 @@ import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../../retenti
 import type { Topic } from '../../topic.ts'
 import type { FraudCase, FraudCaseCommand, FraudReview } from '../types.ts'
 
-/** Retention of reviewed transactions. It allows for a replay of the last week after a fault. */
+/** Retention of reviewed transactions. It allows for a replay of the last week after a bug is fixed. */
 const REVIEWS_KEPT_DAYS = 7
 /**
  * Partition counts of the topics about cases. All these topics have the same counts and the same key, so that one task

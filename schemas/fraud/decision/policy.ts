@@ -75,7 +75,7 @@ export const DEFAULT_POLICY: Policy = {
  */
 const WEIGHT_TOLERANCE = 1e-9
 
-/** Returns the faults of a policy, as sentences that name the field. An empty list means that the policy is valid. */
+/** Returns what is wrong with a policy, in sentences that name the field; an empty list if the policy is valid. */
 export function policyFaults(policy: Policy): string[] {
   const { weights, levels, thresholds, alone, floors, default_profile: limits } = policy
   const sum = MODELS.reduce((total, model) => total + weights[model], 0)

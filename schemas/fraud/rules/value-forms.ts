@@ -14,7 +14,7 @@ const RISK_TIERS = ['NORMAL', 'ELEVATED', 'HIGH'] as const
 const COUNTRY = /^[A-Z]{2}$/
 const CURRENCY = /^[A-Z]{3}$/
 
-/** Returns the fault of a literal that is compared with values of a type; undefined if the type can have this value. */
+/** Returns what is wrong with a literal that is compared with values of a type; undefined if it can equal one. */
 export function wrongFormOf(value: string, type: FieldType): WrongForm | undefined {
   switch (type) {
     case 'country':

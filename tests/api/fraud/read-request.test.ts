@@ -66,7 +66,7 @@ test('a full request is read in canonical form, with hashes instead of e-mail ad
   expect(JSON.stringify(request)).not.toMatch(/example|123"/i)
 })
 
-test('all faults are named at once', () => {
+test('all errors in a body are named at once', () => {
   const wrong = {
     transaction_id: '',
     timestamp: '2026-01-15T13:00:00Z',

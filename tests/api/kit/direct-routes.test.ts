@@ -123,7 +123,7 @@ test.each<[string, string, Record<string, string>]>([
   ['a long text beyond ASCII', '/numbers/3', { 'accept-encoding': 'identity' }],
   ['a long text beyond ASCII for a client that accepts gzip', '/numbers/3', { 'accept-encoding': 'gzip' }],
   ['any tag', '/numbers/2', { 'if-none-match': '*' }],
-  ['a fault', '/numbers/4', {}],
+  ['a handler that fails', '/numbers/4', {}],
   ['no body', '/numbers/5', {}],
   ['an unknown number', '/numbers/6', {}],
   ['a parameter that the route refuses', '/numbers/07', {}],

@@ -72,7 +72,7 @@ test('facts are delivered in order and counted', async () => {
 
 test('facts from before the first connection are delivered in order once Kafka is available', async () => {
   const { buffer, taken, kafka, metric } = buffered()
-  kafka.refusesToOpen = new Error('away')
+  kafka.refusesToOpen = new Error('unavailable')
   expect(['a', 'bad', 'b', 'c'].map((value) => buffer.offer('k', value))).toEqual([true, true, true, false])
   await expect.poll(() => kafka.opens).toBeGreaterThan(1)
   expect([buffer.size, await metric('facts_waiting')]).toEqual([3, 3])
@@ -147,7 +147,7 @@ test('dropped facts are reported immediately, then periodically, with their numb
   vi.useFakeTimers()
   const { buffer, kafka, countsOf } = buffered()
   const dropsTold = () => countsOf('facts_dropped')
-  kafka.refusesToOpen = new Error('away')
+  kafka.refusesToOpen = new Error('unavailable')
   const offer = (times: number) => {
     for (let time = 0; time < times; time++) buffer.offer('k', 'v')
   }

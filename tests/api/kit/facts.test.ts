@@ -33,7 +33,7 @@ async function opened() {
     close: async () => undefined,
   })
   async function partitionCounts() {
-    if (kafka.isAway) throw new Error('Kafka is away')
+    if (kafka.isAway) throw new Error('Kafka is down')
     return new Map(kafka.isTopicDeleted ? [] : [[topic.name, 8]])
   }
   const transport = { connect: async () => undefined, partitionCounts, publisher } as unknown as Transport

@@ -158,7 +158,7 @@ describe('a streamed answer that fails', () => {
         start: (controller) => controller.enqueue(Buffer.alloc(bytes, 'x')),
         async pull(controller) {
           await failing.promise
-          controller.error(new Error('the store is away'))
+          controller.error(new Error('the server is down'))
         },
       })
     const routes = [bind(stream, () => ({ status: 200, headers: { 'Content-Type': 'text/plain' }, body: body() }))]
@@ -177,7 +177,7 @@ describe('a streamed answer that fails', () => {
     expect(Buffer.from((await reader.read()).value!).toString()).toBe('xxxxx')
     fail()
     await expect(reader.read()).rejects.toThrow()
-    const cut = { level: 'warn', request_id: 'r1', route: '/stream', message: 'the store is away' }
+    const cut = { level: 'warn', request_id: 'r1', route: '/stream', message: 'the server is down' }
     await expect.poll(() => lines.find(({ event }) => event === 'answer_cut_off')).toMatchObject(cut)
     expect(printed).not.toHaveBeenCalled()
   })

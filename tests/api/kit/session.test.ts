@@ -243,7 +243,7 @@ describe('requests with a session', () => {
     const load = Object.getOwnPropertyDescriptor(api.published, 'keys')!
     Object.defineProperty(api.published, 'keys', {
       get: () => {
-        throw new Error('away')
+        throw new Error('unavailable')
       },
     })
     api.clock.now += HOUR_MS / 2 + 1
@@ -297,7 +297,7 @@ describe('the session itself', () => {
     const { cookie, csrf } = await signedIn(api)
     Object.defineProperty(api.published, 'keys', {
       get: () => {
-        throw new Error('away')
+        throw new Error('unavailable')
       },
     })
     api.clock.now += HOUR_MS + 1

@@ -29,7 +29,7 @@ test('reads in the same turn of the event loop share one command per hash tag, a
 
 test('a failed command fails all reads that share it, but no later reads', async () => {
   const { reads, faults } = store({ '{v:0}:a': 'one' })
-  faults.next = new Error('away')
+  faults.next = new Error('unavailable')
   const results = await Promise.allSettled([reads.get('{v:0}:a'), reads.get('{v:0}:b')])
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   faults.next = undefined

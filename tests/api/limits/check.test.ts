@@ -111,7 +111,7 @@ test('while keys are loading, no caller is refused because of a key, and callers
   expect(await check({ api_key: KEY, ip: '192.0.2.1' })).toMatchObject({ reason: 'within_limits', client_id: 'ip:192.0.2.1' })
 })
 
-test('if the limiter fails, the request is allowed and the fault is reported', async () => {
+test('if the limiter fails, the request is allowed and the error is reported', async () => {
   const { check, store, told } = gateway()
   store.decide = () => {
     throw new Error('a bug')

@@ -50,7 +50,7 @@ export function aliasRace(system: LinksSystem, alias: string): AliasRace {
   }
 
   /**
-   * Sends the request of a caller. After a 503 or a failed connection, repeats it with the same key through another
+   * Sends the request of a caller. After a 503 or a failed connection, retries it with the same key through another
    * instance.
    */
   async function untilAnswered(caller: number): Promise<Sent> {

@@ -38,7 +38,7 @@ export async function burnRace(stack: SnippetStack, name: string, reads: number)
   }
 
   /**
-   * Sends the request of a reader. After a 503 or a failed connection, repeats it with the same key through another
+   * Sends the request of a reader. After a 503 or a failed connection, retries it with the same key through another
    * instance.
    */
   async function untilAnswered(reader: number): Promise<Asked> {

@@ -32,12 +32,12 @@ function served(...trends: [name: string, tweet_volume: number, variants?: strin
 
 const TWEETS = [tweet(1, ['#a', 'b']), tweet(2, ['A']), tweet(3, ['b', 'c']), tweet(4, ['a'])]
 
-test('a list whose counts, order and terms agree with the tweets has no fault', () => {
+test('a list whose counts, order and terms agree with the tweets has no errors', () => {
   expect(listFaults(served(['#a', 3], ['b', 2], ['c', 1]), [TWEETS])).toEqual([])
   expect(listFaults(served(['#a', 3, ['b']], ['c', 1]), [TWEETS])).toEqual([])
 })
 
-test('a wrong count, a wrong order and a missing term are faults', () => {
+test('a wrong count, a wrong order and a missing term are reported', () => {
   expect(listFaults(served(['#a', 2], ['b', 2]), [TWEETS])).toEqual([`${CITY}: #a has 2 instead of 3 tweets`])
   expect(listFaults(served(['b', 2], ['#a', 3]), [TWEETS])).toEqual([`${CITY}: #a is below a term with fewer tweets`])
   expect(listFaults(served(['#a', 3], ['c', 1]), [TWEETS])).toEqual([`${CITY}: b with 2 tweets is missing`])

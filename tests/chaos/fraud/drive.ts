@@ -30,7 +30,7 @@ export interface Driving {
 
 /**
  * Sends the requests of a plan at their planned times, and records the calls. If an API is not ready, its requests go
- * to the next API, as with a load balancer. All requests except rule changes are repeated if they fail.
+ * to the next API, as a load balancer would do. All requests except rule changes are retried if they fail.
  */
 export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver, mostInProgress }: Driving): Promise<Calls> {
   const { apis, token } = system

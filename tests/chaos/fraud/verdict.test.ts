@@ -167,7 +167,7 @@ test('a correct round has no faults', () => {
   expect(evidence.calls.scores.map(({ body }) => body?.decision)).toEqual(['APPROVE', 'APPROVE', undefined, 'REVIEW', 'BLOCK'])
 })
 
-test('a call without an answer is a fault, unless its API was killed in the meantime', () => {
+test('a call without an answer is reported, unless its API was killed in the meantime', () => {
   const failed = call(FIRST, NOON, undefined, { status: 0, body: 'fetch failed' })
   const evidence = withScores(goodEvidence(), failed)
   expect(faults(evidence)).toHaveLength(1)
@@ -180,21 +180,21 @@ test('a call without an answer is a fault, unless its API was killed in the mean
   expect(faults(hurt(1, true))).toHaveLength(1)
 })
 
-test.each([400, 401, 429, 500, 503])('an answer with the status %i is a fault', (status) => {
+test.each([400, 401, 429, 500, 503])('an answer with the status %i is reported', (status) => {
   expect(faults(withScores(goodEvidence(), call(FIRST, NOON, undefined, { status })))).toHaveLength(1)
 })
 
-test('a 409 to a payment that has only one body is a fault', () => {
+test('a 409 to a payment that has only one body is reported', () => {
   expect(faults(withScores(goodEvidence(), call(BLOCKED, NOON, undefined)))).toHaveLength(1)
 })
 
-test('a payment whose bodies all got a 409 is a fault', () => {
+test('a payment whose bodies all got a 409 is reported', () => {
   const lost: Payment = { id: 't9', user: 'u9' }
   const both = [call(lost, NOON, undefined), call({ ...lost, amount: 11 }, NOON, undefined)]
   expect(faults(withScores(goodEvidence(), ...both))).toHaveLength(1)
 })
 
-test('answers that take too long are faults, unless their API was stopped', () => {
+test('answers that take too long are reported, unless their API was stopped', () => {
   const evidence = goodEvidence()
   const slow = changed(evidence, 't2', (found) => ({ ...found, to: found.from + 1_001 }))
   expect(faults(slow)).toHaveLength(2)
@@ -203,7 +203,7 @@ test('answers that take too long are faults, unless their API was stopped', () =
   expect(faults({ ...slow, inflicted: { apis: [stop], redis: [], kafka: [] } })).toEqual([])
 })
 
-test('a different answer to the same payment is a fault, unless Redis was down or the answer says so', () => {
+test('a different answer to the same payment is reported, unless Redis was down or the answer says so', () => {
   const evidence = goodEvidence()
   const other = event(FIRST, { request_id: 'other' })
   const again = (answer: TxnScored) =>
@@ -213,13 +213,13 @@ test('a different answer to the same payment is a fault, unless Redis was down o
   expect(faults(again({ ...other, degraded: ['answers', 'models'] }))).toEqual([])
 })
 
-test('accepting a second, different body of a payment is a fault', () => {
+test('accepting a second, different body of a payment is reported', () => {
   const evidence = goodEvidence()
   const [first] = evidence.calls.scores
   expect(faults(withScores(evidence, { ...first, amount: 12 }))).not.toEqual([])
 })
 
-test('an answer that is not in the log is a fault, unless it says that it may be lost', () => {
+test('an answer that is not in the log is reported, unless it says that it may be lost', () => {
   const evidence = goodEvidence()
   const changedAnswer = (degraded: string[]) =>
     changed(evidence, 't2', (found) => ({ ...found, body: { ...found.body, risk_score: 999, degraded } }))
@@ -227,7 +227,7 @@ test('an answer that is not in the log is a fault, unless it says that it may be
   expect(faults(changedAnswer(['log']))).toEqual([])
 })
 
-test('a payment that is approved a second after its user was blocked is a fault, unless Kafka was down and the answer says so', () => {
+test('a payment that is approved a second after its user was blocked is reported, unless Kafka was down and the answer says so', () => {
   const evidence = goodEvidence()
   const approved = event(BLOCKED)
   const answered = (degraded: string[], from: number): Evidence => {
@@ -247,14 +247,14 @@ test('a payment that is approved a second after its user was blocked is a fault,
   expect(faults(withoutKafka(answered(['blocklist'], NOON + 1_300)))).toEqual([])
 })
 
-test('a payment that is blocked although nobody requested a block is a fault', () => {
+test('a payment that is blocked although nobody requested a block is reported', () => {
   const evidence = goodEvidence()
   const [block] = evidence.calls.blocks
   for (const blocks of [[], [{ ...block, value: 'other' }], [{ ...block, from: NOON + 5_000, to: NOON + 5_100 }]] as BlockCall[][])
     expect(faults(withCalls(evidence, { blocks }))).toHaveLength(1)
 })
 
-test('a change that fails with a status that no outage explains is a fault, and so are 20 changes that were all refused', () => {
+test('a change that fails with a status that no outage explains is reported, and so are 20 changes that were all refused', () => {
   const evidence = goodEvidence()
   const [block] = evidence.calls.blocks
   const [rule] = evidence.calls.rules
@@ -272,7 +272,7 @@ test('a change that fails with a status that no outage explains is a fault, and 
   expect(faults(withCalls(evidence, { rules: refusedRules }))).toEqual(['none of 20 requests of the kind rule change succeeded'])
 })
 
-test.each(['blocklist', 'rules'])('an answer whose degraded names %s is a fault, unless Kafka was down', (part) => {
+test.each(['blocklist', 'rules'])('an answer whose degraded names %s is reported, unless Kafka was down', (part) => {
   const answer = event({ id: 't4', user: 'u4' }, { degraded: ['models', part] })
   const evidence = withScores(goodEvidence(), call({ id: 't4', user: 'u4' }, NOON, answer))
   const unreasonable = (given: Evidence) => faults(given).filter((fault) => fault.includes('neither Kafka nor the API was down'))
@@ -280,7 +280,7 @@ test.each(['blocklist', 'rules'])('an answer whose degraded names %s is a fault,
   expect(unreasonable({ ...evidence, inflicted: { apis: [], redis: [], kafka: [PROBLEM] } })).toEqual([])
 })
 
-test('a rule change that is lost or takes effect too late is a fault, unless the late answer says so', () => {
+test('a rule change that is lost or takes effect too late is reported, unless the late answer says so', () => {
   const evidence = goodEvidence()
   expect(faults(withLogs(evidence, { settings: [] }))).toHaveLength(1)
   const late = (degraded: string[]) => {
@@ -293,7 +293,7 @@ test('a rule change that is lost or takes effect too late is a fault, unless the
 })
 
 test.each(['decision', 'risk_score', 'risk_level', 'requires_3ds', 'reason', 'triggered_rules', 'shadow_rules'] as const)(
-  'a decision whose %s does not follow from what was logged is a fault',
+  'a decision whose %s does not follow from what was logged is reported',
   (name) => {
     const wrong = {
       decision: 'REVIEW',
@@ -310,7 +310,7 @@ test.each(['decision', 'risk_score', 'risk_level', 'requires_3ds', 'reason', 'tr
   },
 )
 
-test.each(['models', 'profiles'])('a score without %s that does not say so is a fault', (part) => {
+test.each(['models', 'profiles'])('a score without %s that does not say so is reported', (part) => {
   const evidence = goodEvidence()
   const silent = evidence.logs.scored.map((each) => ({
     ...each,
@@ -319,19 +319,19 @@ test.each(['models', 'profiles'])('a score without %s that does not say so is a 
   expect(faults(withLogs(evidence, { scored: silent })).some((fault) => fault.includes(`without ${part}`))).toBe(true)
 })
 
-test.each(['ruleset_version', 'policy_version'] as const)('a decision by an unknown %s is a fault', (name) => {
+test.each(['ruleset_version', 'policy_version'] as const)('a decision by an unknown %s is reported', (name) => {
   const evidence = goodEvidence()
   const scoredLog = [...evidence.logs.scored, logged('u1', { ...event(FIRST), scored_at: NOON + 1, [name]: 99 })]
   expect(faults(withLogs(evidence, { scored: scoredLog }))).toHaveLength(1)
 })
 
-test.each(['transactions', 'features', 'feedback', 'cases'] as const)('a lost or repeated row of the table of %s is a fault', (name) => {
+test.each(['transactions', 'features', 'feedback', 'cases'] as const)('a lost or repeated row of the table of %s is reported', (name) => {
   const evidence = goodEvidence()
   const rows: readonly unknown[] = evidence.tables[name]
   for (const wrong of [rows.slice(1), [...rows, rows[0]]]) expect(faults(withTables(evidence, { [name]: wrong }))).not.toEqual([])
 })
 
-test('a row that does not contain the first answer is a fault', () => {
+test('a row that does not contain the first answer is reported', () => {
   const evidence = goodEvidence()
   const later = event(FIRST, { request_id: 'later', scored_at: NOON + 1 })
   const both = withLogs(evidence, { scored: [...evidence.logs.scored, logged('u1', later)] })
@@ -340,13 +340,13 @@ test('a row that does not contain the first answer is a fault', () => {
   expect(faults(withTables(both, { transactions: rows }))).toHaveLength(1)
 })
 
-test('an event of a payment that nobody sent is a fault', () => {
+test('an event of a payment that nobody sent is reported', () => {
   const evidence = goodEvidence()
   const scores = evidence.calls.scores.filter(({ payment }) => payment.id !== 't3')
   expect(faults(withCalls(evidence, { scores }))).toEqual(['the log has transaction t3, which nobody sent'])
 })
 
-test.each(['topic', 'Redis'] as const)('a missing or wrong profile in %s is a fault', (place) => {
+test.each(['topic', 'Redis'] as const)('a missing or wrong profile in %s is reported', (place) => {
   const evidence = goodEvidence()
   const right = evidence.shown
   const user = right.get('user:u2')!
@@ -367,7 +367,7 @@ test.each(['topic', 'Redis'] as const)('a missing or wrong profile in %s is a fa
   }
 })
 
-test('a verdict is a fault if it was lost, if nobody sent it, or if it names a wrong case', () => {
+test('a verdict is reported if it was lost, if nobody sent it, or if it names a wrong case', () => {
   const evidence = goodEvidence()
   const [{ value }] = evidence.logs.feedback
   expect(faults(withLogs(evidence, { feedback: [] }))).not.toEqual([])
@@ -377,7 +377,7 @@ test('a verdict is a fault if it was lost, if nobody sent it, or if it names a w
   expect(faults(withCalls(evidence, { feedback: [{ ...sent, body: { case_id: '8' } }] }))).toHaveLength(1)
 })
 
-test('a verdict that is refused with a status that no outage explains is a fault', () => {
+test('a verdict that is refused with a status that no outage explains is reported', () => {
   const evidence = goodEvidence()
   const answered = (status: number): FeedbackCall => ({ ...evidence.calls.feedback[0], id: 't1', reporter: 'x', status })
   const statuses = [0, 404, 503, 400, 500].map(
@@ -386,7 +386,7 @@ test('a verdict that is refused with a status that no outage explains is a fault
   expect(statuses).toEqual([0, 0, 0, 1, 1])
 })
 
-test('a case is a fault if it is missing, repeated, without a review, not closed, or not listed', () => {
+test('a case is reported if it is missing, repeated, without a review, not closed, or not listed', () => {
   const evidence = goodEvidence()
   const [opened, closed] = evidence.logs.cases
   const view = closed.value.view as FraudCase

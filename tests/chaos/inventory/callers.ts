@@ -1,5 +1,5 @@
 /**
- * Callers that reserve stock and then end or forget the reservation. They repeat each request until they get an answer.
+ * Callers that reserve stock and then end or forget the reservation. They retry each request until they get an answer.
  */
 import type { CartAction, InventoryAction, StockLine } from '../../../schemas/catalog/types.ts'
 import { integer, pick, type Random } from '../../../tools/random/random.ts'

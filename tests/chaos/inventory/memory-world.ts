@@ -77,7 +77,7 @@ export function memoryWorld(random: Random, { crashes, losses }: { readonly cras
       const waiter: Waiter = { until: now + ANSWER_TIMEOUT_MS, settle }
       waiters.set(commandId, (waiters.get(commandId) ?? new Set()).add(waiter))
     })
-    // If the command or its answer is lost, the caller gets no answer and repeats the command.
+    // If the command or its answer is lost, the caller gets no answer and retries the command.
     if (lost >= losses) {
       const command = { command_id: commandId, reply_to: 'world', request_hash: '', deadline: now + COMMAND_LIFE_MS, body }
       driver.pipe(flow.commands, key, command, { appendedAt: now })

@@ -4,7 +4,7 @@ import type { Actors } from './episodes.ts'
 import { APIS, type Deed, type Departure } from './plan.ts'
 import { type Asked, blockOf, type Client, isAccepted, leaveOf, type Request, returnOf, swipeOf } from './requests.ts'
 
-/** How long a request is repeated. It is longer than any fault. */
+/** How long a request is retried. This is longer than any fault lasts. */
 const INSISTS_MS = 90_000
 const AGAIN_AFTER_MS = 500
 /** How long the partners read their lists, to see whether these still show the user who has left. */

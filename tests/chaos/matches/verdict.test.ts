@@ -103,7 +103,7 @@ test('a correct round has no faults', () => {
 
 const OUTPUTS = ['matchSwipes', 'pairSwipes', 'matchEvents', 'matchNotifications', 'scored'] as const
 
-test.each(OUTPUTS)('a lost or repeated record of %s is a fault', (name) => {
+test.each(OUTPUTS)('a lost or repeated record of %s is reported', (name) => {
   const evidence = goodEvidence()
   const log = evidence.logs[name] as readonly Logged<unknown>[]
   for (let at = 0; at < log.length; at++) {
@@ -112,14 +112,14 @@ test.each(OUTPUTS)('a lost or repeated record of %s is a fault', (name) => {
   }
 })
 
-test.each(['swipes', 'matches'] as const)('a lost or repeated row of the table of %s is a fault', (name) => {
+test.each(['swipes', 'matches'] as const)('a lost or repeated row of the table of %s is reported', (name) => {
   const evidence = goodEvidence()
   const rows: readonly object[] = evidence.tables[name]
   for (const changed of [rows.slice(1), [...rows, rows[0]]])
     expect(faultsOf({ ...evidence, tables: { ...evidence.tables, [name]: changed } })).not.toEqual([])
 })
 
-test('a push that did not reach the webhook, a push without a match, and a push that is not genuine are faults', () => {
+test('a push that did not reach the webhook, a push without a match, and a push that is not genuine are reported', () => {
   const evidence = goodEvidence()
   const [first, second] = evidence.delivered
   const stray = { key: `${matchIdOf(ANN, CAT)}:${ANN}`, isGenuine: true }
@@ -127,7 +127,7 @@ test('a push that did not reach the webhook, a push without a match, and a push 
     expect(faultsOf({ ...evidence, delivered })).toHaveLength(1)
 })
 
-test('an accepted swipe that is not in the log is a fault', () => {
+test('an accepted swipe that is not in the log is reported', () => {
   const lost = swipe(CAT, ANN, 'LEFT', 5_000)
   for (const status of [200, 202]) {
     const body = { swipe_id: lost.swipe_id, match: null, queued: true }
@@ -135,13 +135,13 @@ test('an accepted swipe that is not in the log is a fault', () => {
   }
 })
 
-test('20 requests of one kind that were all refused are a fault, even if an outage could explain each refusal, but five are not', () => {
+test('20 requests of one kind that were all refused are reported, even if an outage could explain each refusal, but five are not', () => {
   const refused = Array.from({ length: 20 }, (_, index) => asked('rewind', ANN, 6_000 + index, { status: 503 }))
   expect(faultsOf(withAsked(goodEvidence(), ...refused))).toEqual(['none of 20 requests of the kind rewind succeeded'])
   expect(faultsOf(withAsked(goodEvidence(), ...refused.slice(0, 5)))).toEqual([])
 })
 
-test('a swipe that is in the log more often than it can have been written is a fault', () => {
+test('a swipe that is in the log more often than it can have been written is reported', () => {
   const evidence = goodEvidence()
   const { swipeEvents } = evidence.logs
   const twice = withLog(evidence, { swipeEvents: [...swipeEvents, swipeEvents[0]] })
@@ -149,7 +149,7 @@ test('a swipe that is in the log more often than it can have been written is a f
   expect(faultsOf({ ...twice, inflicted: { redis: [], apisKilled: 1, apiStarts: [] } })).toEqual([])
 })
 
-test('a wrong entry in any list of a user is a fault', () => {
+test('a wrong entry in any list of a user is reported', () => {
   const evidence = goodEvidence()
   for (const user of [ANN, BOB, CAT])
     for (const [list, entries] of Object.entries(evidence.lists.get(user)!) as [keyof Lists, readonly unknown[]][]) {
@@ -160,7 +160,7 @@ test('a wrong entry in any list of a user is a fault', () => {
     }
 })
 
-test('a score that does not follow from the swipes is a fault', () => {
+test('a score that does not follow from the swipes is reported', () => {
   const evidence = goodEvidence()
   const [seen] = evidence.logs.matchSeen
   const last = seen.at(-1)!
@@ -168,7 +168,7 @@ test('a score that does not follow from the swipes is a fault', () => {
   expect(faultsOf(withLog(evidence, { matchSeen: [[...seen, wrong]] }))).not.toEqual([])
 })
 
-test('an answer that nothing in the round explains is a fault', () => {
+test('an answer that nothing in the round explains is reported', () => {
   for (const answer of [
     asked('feed', ANN, 5_000, { status: 500 }),
     asked('feed', ANN, 5_000, { status: 404 }),
@@ -179,7 +179,7 @@ test('an answer that nothing in the round explains is a fault', () => {
   expect(faultsOf(withAsked(goodEvidence(), asked('swipe', BOB, 5_000, { other: CAT, status: 404 })))).toEqual([])
 })
 
-test('a profile that is shown again after a swipe is a fault, unless Redis lost or missed the swipe before the view included it', () => {
+test('a profile that is shown again after a swipe is reported, unless Redis lost or missed the swipe before the view included it', () => {
   const again = withAsked(goodEvidence(), feed(ANN, 5_000, BOB))
   expect(faultsOf(again)).toHaveLength(1)
   expect(faultsOf({ ...again, inflicted: { redis: [{ from: 4_000, to: 4_001, isEmptied: true }], apisKilled: 0, apiStarts: [] } })).toEqual(
@@ -218,7 +218,7 @@ function withoutBob(): Evidence {
   }
 }
 
-test('a trace of a deleted user in lists, tables or Redis is a fault, but a block by another user is not', () => {
+test('a trace of a deleted user in lists, tables or Redis is reported, but a block by another user is not', () => {
   const evidence = withoutBob()
   expect(faultsOf(evidence)).toEqual([])
   expect(faultsOf(withAsked(evidence, asked('feed', BOB, 11_000, { status: 404 })))).toEqual([])
@@ -242,7 +242,7 @@ test('swipes of a user who left may be missing, but not invented or repeated, an
   expect(faultsOf(withLog(evidence, { matchSwipes: [...matchSwipes, invented] }))).not.toEqual([])
 })
 
-test('showing a deleted user is a fault, unless the user may have returned', () => {
+test('showing a deleted user is reported, unless the user may have returned', () => {
   const look = (at: number) => asked('likes', CAT, at, { body: { likes: [{ user_id: ANN }] } })
   const evidence = withAsked(goodEvidence(), asked('leave', ANN, 20_000, { status: 204 }))
   expect(shown(withAsked(evidence, look(20_001))).faults).toEqual([])
@@ -335,7 +335,7 @@ test('after a rewind, a profile may be shown again', () => {
 })
 
 test.each(['feed', 'likes', 'matches'] as const)(
-  'users who see each other in %s after the response to a block are a fault, until the block may have been lifted',
+  'users who see each other in %s after the response to a block are reported, until the block may have been lifted',
   (kind) => {
     const list = { feed: 'candidates', likes: 'likes', matches: 'matches' }[kind]
     const look = (user: string, other: string, at: number) => asked(kind, user, at, { body: { [list]: [{ user_id: other }] } })

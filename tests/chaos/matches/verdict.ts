@@ -10,7 +10,7 @@ import { isAccepted } from './requests.ts'
 import { shown } from './shown.ts'
 import { foldScores, foldSwipes, isLike, type SwipeFold, swipeKey } from './swipe-fold.ts'
 
-/** Tolerance for scores, so that a difference in rounding is not a fault. */
+/** Tolerance for scores, so that a difference in rounding is not reported. */
 const SCORE_TOLERANCE = 1e-6
 
 /** Returns all differences between the outputs of a round and what its logs and responses require. */

@@ -35,7 +35,7 @@ export interface PlannedEvent {
   readonly item: number
   readonly type: EventType
   /**
-   * The id of the event. The caller repeats an event with an id until the API accepts it. If the id is undefined, the
+   * The id of the event. The caller retries an event with an id until the API accepts it. If the id is undefined, the
    * API identifies the event by its content, and the caller sends it only once.
    */
   readonly id: string | undefined

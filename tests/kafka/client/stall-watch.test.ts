@@ -121,7 +121,7 @@ test('an answer that arrives after the member has passed on a later epoch does n
   expect(epochs).toEqual([4, 7])
 })
 
-test('the next check repeats unanswered heartbeats', async () => {
+test('the next check retries unanswered heartbeats', async () => {
   const { pass, times, beats } = watched([{ type: 'again' }, 'throws', { type: 'kept', epoch: 4 }])
   await pass(5_000)
   expect(times).toEqual([2_000, 3_000, 4_000])

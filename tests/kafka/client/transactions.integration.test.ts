@@ -480,7 +480,7 @@ test('after an abort that could not be carried out, the producer commits nothing
   expect(valuesOf(await readToEnd(direct, { topic, partition: 0 }))).toEqual(['first', 'after init'])
 })
 
-test('a produce request whose response was lost is repeated and written once', AT_FIRST_TRY, async () => {
+test('a produce request whose response was lost is retried and written once', AT_FIRST_TRY, async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, { requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS })
   const topic = await newTopic(transport, 1)
@@ -525,7 +525,7 @@ test.each([
   ['NOT_LEADER_OR_FOLLOWER', 6],
   ['REQUEST_TIMED_OUT', 7],
   ['KAFKA_STORAGE_ERROR', 56],
-])('a producer repeats a produce request that fails with %s, with the same bytes', async (_name, code) => {
+])('a producer retries a produce request that fails with %s, with the same bytes', async (_name, code) => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)
@@ -648,7 +648,7 @@ test.each(COORDINATOR_ERRORS)(
   },
 )
 
-test('an unanswered EndTxn is repeated until the outcome is known, and the transaction is committed once', AT_FIRST_TRY, async () => {
+test('an unanswered EndTxn is retried until the outcome is known, and the transaction is committed once', AT_FIRST_TRY, async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, { requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS })
   const topic = await newTopic(transport, 1)

@@ -139,7 +139,7 @@ test('a deleted index is built again under a new name, and is not searched befor
   const [before] = await concreteIndexes()
   await client.call({ method: 'DELETE', path: `/${before}` })
   write('n1', 'while it was gone')
-  // Collects the sizes of the answers, because `eventually` would repeat an assertion that fails.
+  // Collects the sizes of the answers, because `eventually` would retry an assertion that fails.
   const sizes = new Set<number>()
   await eventually(async () => {
     const seen = await found()

@@ -256,7 +256,7 @@ test('a worker that has lost the job publishes nothing, and the next worker trai
   expect(models()?.versions.map(({ version }) => version)).toEqual(['kept'])
 })
 
-test('a run that was cut off is repeated at once, but if its repetition is cut off as well, the next one begins a quarter of an hour later', async () => {
+test('a run that was cut off is retried at once, but if the retry is cut off as well, the next run begins a quarter of an hour later', async () => {
   const { start, clock, ask, begun, run, warned } = await world()
   let runner = start('a')
   ask('one', 'TRAIN')
@@ -287,7 +287,7 @@ test('if a worker fails right after it has taken over a run, the next turn still
   const producer: Transport['producer'] = (options) => {
     const opened = transport.producer(options)
     const commit: typeof opened.commit = async (...given) => {
-      if (++commits === 2) throw new Error('the broker is away')
+      if (++commits === 2) throw new Error('the broker is down')
       return await opened.commit(...given)
     }
     return Object.assign(Object.create(opened), { commit })

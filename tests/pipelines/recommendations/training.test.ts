@@ -40,7 +40,7 @@ test.each([
   ['between the vectors and the index', `write('items.f16', 'x'); die()`, 'SIGKILL'],
   ['before the manifest', `write('items.f16', 'x'); write('trees.txt', 'x'); die()`, 'SIGKILL'],
   ['while it writes its result', `write('result.json', result.slice(0, 40)); die()`, 'SIGKILL'],
-  ['after it wrote only a part of its result', `write('result.json', result.slice(0, 40))`, 'JSON'],
+  ['after it wrote only part of its result', `write('result.json', result.slice(0, 40))`, 'JSON'],
   ['with an error', `throw new Error('factorise.py: killed')`, 'factorise.py: killed'],
   ['on a full disk', `symlinkSync('/dev/full', join(folder, 'items.f16')); write('items.f16', 'x')`, 'ENOSPC'],
 ])('a training run that ends %s fails with a reason and leaves no files behind', async (_, program, reason) => {

@@ -330,7 +330,7 @@ function leadershipOf({ partition, leader, leaderEpoch }: PartitionLog): Leaders
   return { partition, leader, leaderEpoch }
 }
 
-/** Chooses the broker with the highest hash, so that when a broker goes away, only its own keys move to others. */
+/** Chooses the broker with the highest hash, so that when a broker fails, only its own keys move to others. */
 function coordinatorAmong(brokers: readonly SimulatedBroker[], key: string): SimulatedBroker | undefined {
   const hashes = brokers.map(({ nodeId }) => chanceOf(seedFor(nodeId, key)).random())
   return brokers[hashes.indexOf(Math.max(...hashes))]

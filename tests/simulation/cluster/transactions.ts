@@ -30,7 +30,7 @@ export interface Transaction {
   producerId: number
   epoch: number
   /**
-   * The producer id and epoch that the producer may still send if it repeats the request that changed them; -1 if it
+   * The producer id and epoch that the producer may still send if it retries the request that changed them; -1 if it
    * may not. The coordinator needs them to recognise such a retry.
    */
   formerProducerId: number
@@ -83,8 +83,8 @@ export class Transactions {
   }
 
   /**
-   * Begins a new epoch, unless the request repeats the one that has begun the current epoch. If a transaction is open,
-   * aborts it instead, and the caller has to retry.
+   * Begins a new epoch, unless the request is a retry of the one that has begun the current epoch. If a transaction is
+   * open, aborts it instead, and the caller has to retry.
    * @param expected the identity that the caller had; undefined to fence every other producer
    */
   init(id: string, timeoutMs: number, expected: Identity | undefined): Identity {

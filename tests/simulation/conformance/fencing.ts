@@ -35,7 +35,7 @@ export const fencing: readonly Case[] = [
     ],
   },
   {
-    name: 'a producer may raise its own epoch, and may repeat the request',
+    name: 'a producer may raise its own epoch, and may retry the request',
     async run(wire) {
       const { producer } = await begin(wire)
       const id = producer.id as string

@@ -45,7 +45,7 @@ test('a server counts as unavailable if it cannot be reached or answers too late
   await expect(slow.call({ method: 'GET', path: '/a', timeoutMs: 5 })).rejects.toThrow(TargetUnavailableError)
 })
 
-test('a search never returns the results of only a part of an index', async () => {
+test('a search never returns the results of only part of an index', async () => {
   const search = (status: number, body: unknown) =>
     indexReader(searchClient('http://search', answering(status, body).exchange)).search('i', {})
   const whole = { timed_out: false, _shards: { failed: 0 }, hits: {} }
@@ -58,7 +58,7 @@ test('a search never returns the results of only a part of an index', async () =
   )
 })
 
-test('several searches in one request never return the results of only a part of an index', async () => {
+test('several searches in one request never return the results of only part of an index', async () => {
   const searchAll = (...responses: readonly unknown[]) => {
     const { exchange } = answering(200, { responses })
     return indexReader(searchClient('http://search', exchange)).searchAll('i', [{ size: 1 }, { size: 2 }])

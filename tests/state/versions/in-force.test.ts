@@ -68,7 +68,7 @@ it('the fetch is retried if the blob store did not respond', async () => {
   const here = localVersions({ blobs, folder, now: Date.now })
   let isAway = true
   const { versions, told, timers } = inForce({
-    fetch: (version) => (isAway ? Promise.reject(new BlobsUnavailableError('away')) : here.fetch(version)),
+    fetch: (version) => (isAway ? Promise.reject(new BlobsUnavailableError('unavailable')) : here.fetch(version)),
   })
   versions.want(await publish(6, { model: 'six' }))
   await versions.settled()

@@ -22,12 +22,12 @@ test.each([
   ['allkeys-random', 'views'],
   ['volatile-lru', 'counters of rate limits'],
   ['volatile-ttl', 'counters of rate limits'],
-])('a fault names what Redis may remove under the eviction policy %s: %s', (policy, lost) => {
+])('the warning names what Redis may remove under the eviction policy %s: %s', (policy, lost) => {
   const fault = evictionFault([limited('noeviction'), limited(policy)])
   if (lost === undefined) expect(fault).toBeUndefined()
   else expect(fault).toMatch(new RegExp(`${policy}.*${lost}.*Set noeviction`))
 })
 
-test('without maxmemory, an eviction policy is not a fault', () => {
+test('without maxmemory, no eviction policy causes a warning', () => {
   expect(evictionFault([unlimited])).toBeUndefined()
 })

@@ -24,7 +24,7 @@ const MOST_FIELDS = 30
 export function conditionField(onFailure) {
   const field = byId('condition', HTMLTextAreaElement)
   const marks = part('condition-marks')
-  /** Counts checks, so that a late answer never marks faults in a newer text. */
+  /** Counts checks, so that a late answer never marks errors in a newer text. */
   let checks = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
@@ -76,7 +76,7 @@ export function conditionField(onFailure) {
     let done = 0
     for (const { start, end } of [...faults].sort((a, b) => a.start - b.start)) {
       if (start < done) continue
-      // A fault at the end of the text covers no character, so an extra space is underlined.
+      // An error at the end of the text covers no character, so an extra space is underlined.
       const until = Math.max(end, start + 1)
       parts.push(value.slice(done, start), make('mark', '', value.slice(start, until) || '\u00a0'))
       done = until
@@ -108,7 +108,7 @@ export function conditionField(onFailure) {
   function onInput() {
     checks++
     drawMarks([])
-    // The positions of the known faults no longer match the text.
+    // The positions of the known errors no longer match the text.
     for (const one of part('faults').querySelectorAll('button')) one.disabled = true
     clearTimeout(timer)
     timer = setTimeout(check, PAUSE_MS)

@@ -73,7 +73,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   }
 
   /**
-   * Marks the faults of a refused condition in the text.
+   * Marks the errors of a refused condition in the text.
    * @param {unknown} error
    * @returns {boolean} whether the error was about the condition
    */
@@ -82,7 +82,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     condition.show(error.failure.details)
     const [first] = error.failure.details
     if (first !== undefined) condition.point(first)
-    say('The condition has a fault.')
+    say('The condition has an error.')
     return true
   }
 

@@ -17,7 +17,7 @@ const FEED_LIMIT = 20
  */
 const FILL_BELOW = 5
 /**
- * Minimum time before a nearly empty deck is read again, and before a failed read is repeated. The server keeps even an
+ * Minimum time before a nearly empty deck is read again, and before a failed read is retried. The server keeps even an
  * empty result for five seconds, so an earlier request would find nothing new.
  */
 const LEAST_RELOAD_MS = 6_000

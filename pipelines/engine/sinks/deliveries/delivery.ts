@@ -11,7 +11,7 @@ export interface DeliveryTarget {
   /** Maximum number of deliveries that run at the same time in one process. */
   readonly concurrency: number
   /**
-   * How long failed deliveries are repeated, counted from a record's first attempt. After this time, the record becomes
+   * How long failed deliveries are retried, counted from a record's first attempt. After this time, the record becomes
    * a dead letter.
    * @default 24 hours
    */

@@ -54,7 +54,7 @@ function world(random: Random) {
       }),
   })
 
-  /** Sends a request. If a command or its answer is lost, the request is repeated later. */
+  /** Sends a request. If a command or its answer is lost, the request is retried later. */
   function request(work: (command: OpenCommand) => Promise<unknown>, id = `request-${requests++}`): void {
     work(open(id)).catch((error: Error) => {
       if (error.message === 'lost') failed.push(() => request(work, id))
@@ -154,7 +154,7 @@ test.each(Array.from({ length: SEEDS }, (_, seed) => seed))(
       all.takeUses()
       checkOwners(all)
     }
-    // Completes all requests, and repeats those that failed. After that, unused claims expire.
+    // Completes all requests, and retries those that failed. After that, unused claims expire.
     while (all.waiting.length + all.failed.length > 0) {
       all.failed.splice(0, 1)[0]?.()
       await all.step()

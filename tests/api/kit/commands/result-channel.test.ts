@@ -30,7 +30,7 @@ async function faultyRedis(fault: 'refuses' | 'ignores'): Promise<string> {
 }
 
 test.each([
-  ['a refused subscription is repeated on the same connection', 'refuses'],
+  ['a refused subscription is retried on the same connection', 'refuses'],
   ['a connection on which Redis never answers is replaced', 'ignores'],
 ] as const)('%s', async (_title, fault) => {
   const channel = redisResultChannel({ url: await faultyRedis(fault), cluster: false, name: CHANNEL, log: pino({ level: 'silent' }) })

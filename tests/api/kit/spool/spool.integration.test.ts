@@ -59,7 +59,7 @@ test(
     await suspend(pid)
     let during: Published[]
     try {
-      // Suspends Kafka for longer than the time limit of a request, so that the publisher must reconnect and repeat the
+      // Suspends Kafka for longer than the time limit of a request, so that the publisher must reconnect and retry the
       // request.
       during = await publishFor(6_000)
     } finally {

@@ -67,19 +67,19 @@ test.each([
   ['an array read as a map', { type: 'map', values: 'int' }, { type: 'array', items: 'int' }, ['TYPE_MISMATCH /']],
   ['a record read as an enum', enumeration(['A']), record(a), ['TYPE_MISMATCH /']],
   [
-    'two faults at once',
+    'two incompatibilities at once',
     record({ name: 'a', type: 'string' }, { name: 'b', type: 'int' }),
     record(a),
     ['TYPE_MISMATCH /fields/0/type', 'READER_FIELD_MISSING_DEFAULT_VALUE /fields/1'],
   ],
   [
-    'a fault inside a union',
+    'an incompatibility inside a union',
     ['null', record(a, { name: 'b', type: 'int' })],
     ['null', record(a)],
     ['MISSING_UNION_BRANCH /1', 'READER_FIELD_MISSING_DEFAULT_VALUE /1/1/fields/1'],
   ],
   [
-    'a fault in a recursive record',
+    'an incompatibility in a recursive record',
     record({ name: 'n', type: ['null', 'R'] }, { name: 'b', type: 'int' }),
     record({ name: 'n', type: ['null', 'R'] }),
     ['READER_FIELD_MISSING_DEFAULT_VALUE /fields/1'],

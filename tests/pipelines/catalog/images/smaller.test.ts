@@ -107,7 +107,7 @@ test('while the image store is unavailable, the sink retries the current image w
     ...store.smaller,
     async get(hash, form) {
       asked.push(hash)
-      if (hash === hashes[1] && isAway) throw new BlobsUnavailableError('away')
+      if (hash === hashes[1] && isAway) throw new BlobsUnavailableError('the blobs are unavailable')
       return await store.smaller.get(hash, form)
     },
   }

@@ -191,7 +191,7 @@ test.each(['lost', 'unanswered'] as const)('an insert that was %s is in the tabl
   expect(inserts).toEqual([[1], [2, 3]])
 })
 
-test('an insert whose response was lost is repeated if the table contains rows of lost records with higher offsets', async () => {
+test('an insert whose response was lost is retried if the table contains rows of lost records with higher offsets', async () => {
   const { store, inserts, state } = memoryTable()
   inserts.push([7, 8])
   const target = await tableTarget({ table: eventsTable }, store)

@@ -35,12 +35,12 @@ function world(config: Record<string, string> = {}, shown = view) {
   }
   const store: ViewStore = {
     async apply(batch) {
-      if (state.down) throw new TargetUnavailableError('away')
+      if (state.down) throw new TargetUnavailableError('unavailable')
       batches.push(batch)
       return state.applied ? { applied: true } : { applied: false, position: state.position }
     },
     async position() {
-      if (state.down) throw new TargetUnavailableError('away')
+      if (state.down) throw new TargetUnavailableError('unavailable')
       return state.stored
     },
     async read(keys) {

@@ -71,7 +71,7 @@ async function campaign() {
   return { start, times, more, sent, stop, total: () => count }
 }
 
-test('although workers are killed and restarted, no result is published twice or with only a part of its votes', AT_FIRST_TRY, async () => {
+test('although workers are killed and restarted, no result is published twice or with only part of its votes', AT_FIRST_TRY, async () => {
   const { start, times, more, sent, stop, total } = await campaign()
   let a = start('a')
   await a.ready

@@ -37,7 +37,7 @@ it('the sales percentile is renewed after ten minutes, and the old one applies u
     {
       async search() {
         const at = asked++
-        if (failing.has(at)) throw new Error('away')
+        if (failing.has(at)) throw new Error('unavailable')
         return answers[at]
       },
     },

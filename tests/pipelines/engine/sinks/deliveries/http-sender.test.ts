@@ -93,7 +93,7 @@ test('a message with an invalid header value is refused, because it can never be
   expect(await sender.send(MESSAGE)).toEqual({ outcome: 'delivered' })
 })
 
-test('a request ends at the time limit if the receiver sends no response or only a part of one', async () => {
+test('a request ends at the time limit if the receiver sends no response or only part of one', async () => {
   const silent = await receiver(() => {}, SHORT_MS)
   expect(await silent.sender.send(MESSAGE)).toMatchObject({ outcome: 'failed', code: 'timeout' })
   const endless = await receiver((_request, response) => void response.writeHead(200).write('begin'), SHORT_MS)
