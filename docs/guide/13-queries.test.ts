@@ -165,10 +165,10 @@ test('a client lists all keys by following the pages', async () => {
 })
 
 /*
- * Values are JSON, with 64-bit integers as strings and bytes as base64. The value of a windowed counter is its buckets,
- * the value of a timer its due time, and the value in a top-K store the list of a group. Pass keys that are not text as
- * `key_hex=`. A request can also get 404 `key_not_found` (with the position of the state), 503 `not_ready`, or 400 for
- * an invalid key, range or parameter.
+ * Values are JSON, with 64-bit integers as strings and bytes as base64. The value of a windowed counter is its buckets.
+ * The value of a timer is its due time. In a top-K store, the value is the list of the group. Pass keys that are not
+ * text as `key_hex=`. A request can also get 404 `key_not_found` (with the position of the state), 503 `not_ready`, or
+ * 400 for an invalid key, range or parameter.
  *
  * State may be confidential, so without `QUERY_TOKEN`, a worker answers queries only if `HEALTH_HOST` is a loopback
  * address. If `QUERY_TOKEN` is set, send `Authorization: Bearer <token>`. HTTP clients drop this header when they

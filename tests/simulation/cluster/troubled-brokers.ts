@@ -45,7 +45,7 @@ export interface TroubledBrokerDeps {
   recovered(wasFenced: boolean): void
 }
 
-/** Range of the times that a broker which hung takes to learn the current leaders after it continues, ms. */
+/** How long a broker that hung takes to learn the current leaders after it resumes: minimum and maximum, in ms. */
 const LEARNING_MS = [1, 300] as const
 
 /** Keeps track of the brokers that are running but hang, are isolated, or have outdated information. */
