@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type PartKind, readRunFile } from '../deploy/local/run-file.ts'
+import { splitList } from '../settings/variables.ts'
 
 /** The servers that events are sent to. */
 export interface StreamTarget {
@@ -20,7 +21,7 @@ const DEFAULT_API_URL = 'http://127.0.0.1:8080'
 export function streamTarget(env: NodeJS.ProcessEnv = process.env): StreamTarget {
   const brokers = env.KAFKA_BROKERS || runningAddress('kafka', env) || DEFAULT_BROKERS
   const registryUrl = env.SCHEMA_REGISTRY_URL || runningAddress('registry', env) || DEFAULT_REGISTRY_URL
-  return { brokers: brokers.split(','), registryUrl }
+  return { brokers: splitList(brokers), registryUrl }
 }
 
 /** Returns the base URL of the API from the environment, the running stack, or the default. */

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { lockFile } from '../../runtime/file-lock.ts'
-import { type ProcessMark, processMark } from './child.ts'
+import { findChildren, type ProcessMark, processMark } from './child.ts'
 
 /** The data folder of one local stack. */
 export interface Home {
@@ -107,10 +107,11 @@ function strangersIn(path: string): string[] {
 }
 
 /**
- * Deletes data, state, logs and pid files, but keeps tools and keys.
- * @throws HomeError when the folder is not a data folder of Millrace, or also contains other files
+ * Stops the processes that a killed start has left, and deletes data, state, logs and pid files. Keeps tools and keys.
+ * @param guardWaitMs how long to wait for another process that is taking the lock
+ * @throws HomeError when the folder is in use, is not a data folder of Millrace, or also contains other files
  */
-export function resetHome(path: string): void {
+export async function resetHome(path: string, guardWaitMs = GUARD_WAIT_MS): Promise<void> {
   if (!existsSync(path)) return
   const strangers = strangersIn(path)
   if (!existsSync(join(path, MARKER)) || strangers.length > 0) {
@@ -119,8 +120,20 @@ export function resetHome(path: string): void {
       `--reset deletes only data folders of Millrace, and ${path} does not look like one (${reason}). Delete the folder by hand if you are sure`,
     )
   }
-  const { data, state, logs, run } = layout(path)
-  for (const folder of [data, state, logs, run]) rmSync(folder, { recursive: true, force: true })
+  const home = layout(path)
+  mkdirSync(home.run, { recursive: true })
+  // The guard prevents another start from taking the lock until everything is deleted. The lock itself is not taken,
+  // because it could not be written if the disk is full, and a reset may be the way to free some space.
+  const release = guard(home, guardWaitMs)
+  try {
+    const holder = lockHolder(home)
+    if (holder !== undefined) throw new HomeError(`${path} is in use by a running \`npm start\` (pid ${holder}): stop it before --reset`)
+    await Promise.all(findChildren(home.run).map((child) => child.kill()))
+    for (const folder of [home.data, home.state, home.logs]) rmSync(folder, { recursive: true, force: true })
+    for (const entry of readdirSync(home.run)) if (entry !== GUARD) rmSync(join(home.run, entry), { recursive: true, force: true })
+  } finally {
+    release()
+  }
 }
 
 /**

@@ -109,7 +109,10 @@ export function serverComponent(spec: ServerSpec): Component {
       await waitUntil(spec.isHealthy, {
         what: spec.name,
         timeoutMs: spec.startTimeoutMs,
-        givenUp: () => (starting.isRunning() ? undefined : 'the process has ended'),
+        givenUp() {
+          if (stopped) return 'stopped before it responded'
+          return starting.isRunning() ? undefined : 'the process has ended'
+        },
       })
     } catch (error) {
       throw new Error(`${(error as Error).message}: ${faultInLog(spec.logFile)} (log: ${spec.logFile})`)

@@ -63,7 +63,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
     // The servers are still running, so the creation of topics ends after its current request.
     provisioning.abort()
     await provisioned?.catch(() => undefined)
-    await processes.release()
+    processes.release()
     for (const stage of started.toReversed()) await Promise.all(stage.map((component) => component.stop()))
     removeRunFile(home)
   }

@@ -1,9 +1,8 @@
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { onStopSignal } from '../../scripts/command-line/stop-signal.ts'
-import { findChildren } from './child.ts'
 import { ownServers } from './chosen-servers.ts'
 import { localConfig } from './config.ts'
-import { assertNotForeign, findHome, HomeError, lockHolder, lockHome, openHome, resetHome } from './home.ts'
+import { assertNotForeign, lockHome, openHome, resetHome } from './home.ts'
 import { stopLeftovers } from './leftovers.ts'
 import { progress } from './progress.ts'
 import { localStack } from './stack.ts'
@@ -20,7 +19,7 @@ async function main(): Promise<void> {
   const report = progress((text) => process.stdout.write(text))
   const beginning = Date.now()
   report.say(`Starting Millrace in ${config.home}`)
-  if (isReset) await reset(config.home)
+  if (isReset) await resetHome(config.home)
   assertNotForeign(config.home)
   const home = openHome(config.home)
   const unlock = lockHome(home)
@@ -42,16 +41,6 @@ async function main(): Promise<void> {
   } finally {
     unlock()
   }
-}
-
-async function reset(path: string): Promise<void> {
-  const home = findHome(path)
-  if (home) {
-    const holder = lockHolder(home)
-    if (holder !== undefined) throw new HomeError(`${path} is in use by a running \`npm start\` (pid ${holder}): stop it before --reset`)
-    await Promise.all(findChildren(home.run).map((child) => child.kill()))
-  }
-  resetHome(path)
 }
 
 /** Resolves at the first signal that stops this process. */

@@ -15,10 +15,10 @@ export interface Supervisor {
   /** Restarts the started component whenever it ends. */
   keepRunning(component: Component): void
   /**
-   * Stops restarting components. Await this call before you stop the first component, so that no component is restarted
-   * afterwards.
+   * Stops restarting components. Call it before you stop the first component. A restart that is in progress continues
+   * until its component is stopped, because waiting for a process that does not respond could take minutes.
    */
-  release(): Promise<void>
+  release(): void
 }
 
 export interface SupervisorDeps {
@@ -31,17 +31,6 @@ export function supervisor(say: (text: string) => void, deps: SupervisorDeps = {
   const now = deps.now ?? Date.now
   const wait = deps.pause ?? ((ms, signal) => delay(ms, undefined, { signal }))
   const ending = new AbortController()
-  const starting = new Set<Promise<unknown>>()
-
-  async function startAgain(component: Component): Promise<void> {
-    const start = component.start()
-    starting.add(start)
-    try {
-      await start
-    } finally {
-      starting.delete(start)
-    }
-  }
 
   async function restartWhenItEnds(component: Component): Promise<void> {
     let pause = FIRST_PAUSE_MS
@@ -59,7 +48,7 @@ export function supervisor(say: (text: string) => void, deps: SupervisorDeps = {
         pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
         try {
           startedAt = now()
-          await startAgain(component)
+          await component.start()
           if (ending.signal.aborted) return
           say(`${component.name} is running again`)
           break
@@ -73,9 +62,6 @@ export function supervisor(say: (text: string) => void, deps: SupervisorDeps = {
 
   return {
     keepRunning: (component) => void restartWhenItEnds(component),
-    async release() {
-      ending.abort()
-      await Promise.allSettled(starting)
-    },
+    release: () => ending.abort(),
   }
 }

@@ -223,7 +223,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     flushRedis,
     async finish() {
       answers.stop()
-      await watch.release()
+      watch.release()
       await system.finish()
       expect(answers.wrong()).toEqual([])
     },

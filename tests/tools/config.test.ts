@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { writeRunFile } from '../../deploy/local/run-file.ts'
 import { apiTarget, streamTarget } from '../../tools/config.ts'
 
-test('addresses come from the environment, and an empty variable counts as unset', () => {
+test('addresses come from the environment as for workers, and an empty variable counts as unset', () => {
   const home = mkdtempSync(join(tmpdir(), 'millrace-tools-'))
   onTestFinished(() => rmSync(home, { recursive: true }))
   const run = join(home, 'run')
@@ -14,7 +14,7 @@ test('addresses come from the environment, and an empty variable counts as unset
   const parts = [part('kafka', 'running:9092'), part('registry', 'http://running:8081'), part('api', 'http://running:8080')]
   writeRunFile({ run } as Parameters<typeof writeRunFile>[0], { pid: 1, startedAt: '', parts })
 
-  const given = { MILLRACE_HOME: home, KAFKA_BROKERS: 'a:1,b:2', SCHEMA_REGISTRY_URL: 'http://given', API_URL: 'http://given/' }
+  const given = { MILLRACE_HOME: home, KAFKA_BROKERS: 'a:1, b:2,', SCHEMA_REGISTRY_URL: 'http://given', API_URL: 'http://given/' }
   expect(streamTarget(given)).toEqual({ brokers: ['a:1', 'b:2'], registryUrl: 'http://given' })
   expect(apiTarget(given)).toBe('http://given')
   const empty = { MILLRACE_HOME: home, KAFKA_BROKERS: '', SCHEMA_REGISTRY_URL: '', API_URL: '' }

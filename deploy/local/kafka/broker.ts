@@ -38,6 +38,8 @@ export function kafkaBroker(options: BrokerOptions): Component {
   return serverComponent({
     name,
     address,
+    // A broker that an earlier run started with other settings is not reused.
+    fingerprint: `${address} ${ports.controller} ${heapMb}`,
     ports: { KAFKA_PORT: ports.client, KAFKA_CONTROLLER_PORT: ports.controller },
     dataDir,
     logFile,

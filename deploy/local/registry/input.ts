@@ -4,6 +4,8 @@ import { canonicalText } from './canonical.ts'
 import { RegistryError } from './errors.ts'
 
 const MAX_VERSION = 2 ** 31 - 1
+/** Highest id of a schema. Records contain the id as a signed integer of four bytes. */
+const MAX_ID = 2 ** 31 - 1
 
 /** A schema as sent by a client. */
 export interface SchemaInput {
@@ -11,8 +13,8 @@ export interface SchemaInput {
   readonly schemaType?: string
   readonly references?: readonly unknown[]
   /** Used only in IMPORT mode. In other modes, a new schema with an id of at least 0 is refused. */
-  readonly id?: number
-  readonly version?: number
+  readonly id?: number | null
+  readonly version?: number | null
 }
 
 /**
@@ -34,6 +36,21 @@ export function readSchema(input: SchemaInput): { type: AvroType; text: string }
     if (error instanceof SchemaError) throw new RegistryError('invalidSchema', `Invalid schema: ${error.message}`)
     throw error
   }
+}
+
+/**
+ * Returns the id and the version that the client has chosen. Either is undefined if the registry must choose it. Clients
+ * send null, a negative id or a version below 1 by default.
+ * @throws RegistryError for any other value. An id that is not an integer would become part of every later id
+ */
+export function chosenNumbers({ id, version }: SchemaInput): { readonly id?: number; readonly version?: number } {
+  return { id: chosenNumber('id', id, 0, MAX_ID), version: chosenNumber('version', version, 1, MAX_VERSION) }
+}
+
+function chosenNumber(name: string, given: number | null | undefined, min: number, max: number): number | undefined {
+  if (given === undefined || given === null) return undefined
+  if (!Number.isInteger(given) || given > max) throw new RegistryError('invalidRequest', `The ${name} is not an integer up to ${max}`)
+  return given < min ? undefined : given
 }
 
 /** Parses a version in a URL path. */

@@ -1,6 +1,6 @@
 import { compatibilityMessages } from './compatibility-level.ts'
 import { RegistryError, schemaNotFound, subjectNotFound, versionNotFound } from './errors.ts'
-import { readSchema, type SchemaInput, versionNumber } from './input.ts'
+import { chosenNumbers, readSchema, type SchemaInput, versionNumber } from './input.ts'
 import { COMPATIBILITY_LEVELS, type CompatibilityLevel, MODES, type Mode, type SchemasRecord } from './records.ts'
 import type { KnownSchema, RegistryState } from './state.ts'
 
@@ -29,14 +29,15 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
 
   function register(subject: string, input: SchemaInput): Promise<number> {
     const { type, text } = readSchema(input)
+    const chosen = chosenNumbers(input)
     return exclusive(async () => {
       if (subject === '') throw new RegistryError('invalidSubject', 'The subject is empty')
       const mode = effectiveMode(subject)
-      if (mode === 'IMPORT') return importSchema(subject, text, input)
+      if (mode === 'IMPORT') return importSchema(subject, text, chosen)
       requireWritable(subject, mode)
       const present = live(subject).find((stored) => stored.identity === text)
       if (present) return present.id
-      if (input.id !== undefined && input.id >= 0) throw new RegistryError('notPermitted', `Subject ${subject} is not in import mode`)
+      if (chosen.id !== undefined) throw new RegistryError('notPermitted', `Subject ${subject} is not in import mode`)
       const messages = compatibilityMessages(subject, type, live(subject), effectiveLevel(subject))
       if (messages.length > 0) {
         throw new RegistryError(
@@ -52,14 +53,14 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   }
 
   /**
-   * Registers a schema from another registry, under the id and version that the input names. By default, these are
-   * assigned as for a new schema.
+   * Registers a schema from another registry, under the id and version that the client has chosen. By default, these
+   * are assigned as for a new schema.
    */
-  async function importSchema(subject: string, text: string, input: SchemaInput): Promise<number> {
-    const id = input.id ?? state.idOf(text) ?? state.nextId()
+  async function importSchema(subject: string, text: string, chosen: ReturnType<typeof chosenNumbers>): Promise<number> {
+    const id = chosen.id ?? state.idOf(text) ?? state.nextId()
     const other = state.withId(id)[0]
     if (other && other.identity !== text) throw new RegistryError('notPermitted', `Overwrite new schema with id ${id} is not permitted.`)
-    const version = input.version ?? (state.versions(subject).at(-1)?.version ?? 0) + 1
+    const version = chosen.version ?? (state.versions(subject).at(-1)?.version ?? 0) + 1
     await write([{ type: 'schema', schema: { subject, version, id, schema: text, deleted: false } }])
     return id
   }

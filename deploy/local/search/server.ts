@@ -38,6 +38,8 @@ export function searchServer(options: SearchOptions): Component {
   return serverComponent({
     name,
     address,
+    // A server that an earlier run started with another heap is not reused.
+    fingerprint: `${address} ${heapMb}`,
     ports: { OPENSEARCH_PORT: port },
     dataDir,
     logFile,

@@ -1,5 +1,5 @@
 import { clickDetails, clicks, linkDeletions, linkStats } from '../../../schemas/links/topics.ts'
-import { avro, keyedStore, type Topology, timerStore, topology, utf8 } from '../../engine/index.ts'
+import { avro, type Context, keyedStore, type Topology, timerStore, topology, utf8 } from '../../engine/index.ts'
 import { clickCounts } from './click-counts.ts'
 import type { ClickReader } from './click-details.ts'
 
@@ -46,9 +46,13 @@ export function clicksTopology(reader: () => ClickReader): Topology {
         .process('note-deletion', { stores: [deleted] }, (deletion, ctx) =>
           deleted.schedule(ctx.key, deletion.deleted_at + FORGET_AFTER_MS),
         )
-        .tick('forget-links', { everyMs: FORGET_EVERY_MS, clock: 'wall', stores: [...stores, deleted], emits: [linkStats] }, (now, ctx) => {
-          for (const { key } of deleted.takeDue(now, FORGOTTEN_PER_TICK)) counts.forget(key, ctx)
-        })
+        .tick('forget-links', { everyMs: FORGET_EVERY_MS, clock: 'caught-up', stores: [...stores, deleted], emits: [linkStats] }, forget)
+
+      // After a long stop, clicks from before or shortly after the deletion may still wait in the topic. If they were
+      // counted after this tick, nothing would delete their statistics. The clock `caught-up` therefore lets them pass.
+      function forget(now: number, ctx: Context): void {
+        for (const { key } of deleted.takeDue(now, FORGOTTEN_PER_TICK)) counts.forget(key, ctx)
+      }
     },
     { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },
   )

@@ -1,6 +1,11 @@
+import { join } from 'node:path'
 import { Admin } from '@platformatic/kafka'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { kafkaBroker } from '../../../deploy/local/kafka/broker.ts'
+import { freePort } from '../../../deploy/local/ports.ts'
+import { guardedFolder } from '../../stack/folder.ts'
 import { privateKafka, testStack, uniqueName } from '../../stack/index.ts'
+import { TEST_HEAP_MB, TEST_JAVA_OPTIONS, TOOLS } from '../../stack/servers.ts'
 
 async function topicsOf(broker: string): Promise<string[]> {
   const admin = new Admin({ clientId: 'test', bootstrapBrokers: [broker] })
@@ -34,4 +39,16 @@ test('a broker killed with -9 restarts on the same port with its topics', async 
   expect(await broker.isHealthy()).toBe(false)
   await broker.start()
   expect(await topicsOf(broker.address)).toContain('kept')
+})
+
+test('a broker that an earlier run has left is reused only if it has the wanted heap', async () => {
+  const { path } = guardedFolder()
+  const place = { dataDir: join(path, 'kafka'), runDir: join(path, 'run'), logFile: join(path, 'kafka.log'), toolsDir: TOOLS }
+  const ports = { client: await freePort(), controller: await freePort() }
+  const brokerWith = (heapMb: number) => kafkaBroker({ ...place, ports, heapMb, javaOptions: TEST_JAVA_OPTIONS })
+  await brokerWith(TEST_HEAP_MB).start()
+  expect(await brokerWith(TEST_HEAP_MB).start()).toBe('reused')
+  const larger = brokerWith(TEST_HEAP_MB + 16)
+  onTestFinished(() => larger.kill())
+  expect(await larger.start()).toBe('started')
 })

@@ -50,27 +50,27 @@ test('the error names the setting if the folder cannot be created', () => {
   expect(() => openHome('/dev/null/home')).toThrow(/MILLRACE_HOME/)
 })
 
-test('a reset deletes data, state and logs, and keeps the tools', () => {
+test('a reset deletes data, state and logs, and keeps the tools', async () => {
   const home = openHome(folder())
   for (const part of [home.data, home.state, home.logs, home.tools]) writeFileSync(join(part, 'file'), '')
-  resetHome(home.path)
+  await resetHome(home.path)
   expect([home.data, home.state, home.logs].some(existsSync)).toBe(false)
   expect(existsSync(join(home.tools, 'file'))).toBe(true)
 })
 
-test('the evidence of a failed chaos run belongs to Millrace and survives a reset', () => {
+test('the evidence of a failed chaos run belongs to Millrace and survives a reset', async () => {
   const home = openHome(folder())
   const kept = join(chaosHome({ MILLRACE_HOME: home.path }), 'worker.log')
   mkdirSync(dirname(kept))
   writeFileSync(kept, '')
-  resetHome(home.path)
+  await resetHome(home.path)
   expect([existsSync(home.data), existsSync(kept)]).toEqual([false, true])
 })
 
-test('a reset accepts the draft of a lock that a killed start left behind', () => {
+test('a reset accepts the draft of a lock that a killed start left behind', async () => {
   const home = openHome(folder())
   writeFileSync(join(home.path, 'lock.4711'), '')
-  resetHome(home.path)
+  await resetHome(home.path)
   expect(existsSync(home.data)).toBe(false)
 })
 
@@ -82,18 +82,44 @@ test('taking a lock removes drafts that killed starts left behind', () => {
   unlock()
 })
 
-test('a reset refuses a folder that Millrace did not create, and a folder that contains other files', () => {
+test('a reset refuses a folder that Millrace did not create, and a folder that contains other files', async () => {
   const path = folder()
   mkdirSync(join(path, 'data'), { recursive: true })
-  expect(() => resetHome(path)).toThrow(/no file millrace-home/)
+  await expect(resetHome(path)).rejects.toThrow(/no file millrace-home/)
   const home = openHome(path)
   writeFileSync(join(path, 'thesis.txt'), '')
-  expect(() => resetHome(path)).toThrow(/it contains thesis.txt/)
+  await expect(resetHome(path)).rejects.toThrow(/it contains thesis.txt/)
   expect(existsSync(home.data)).toBe(true)
 })
 
-test('a reset of a missing folder does nothing', () => {
-  expect(() => resetHome(folder())).not.toThrow()
+test('a reset of a missing folder does nothing', async () => {
+  await expect(resetHome(folder())).resolves.toBeUndefined()
+})
+
+test('a reset deletes nothing in a folder that a running start has locked, or is about to lock', async () => {
+  const home = openHome(folder())
+  const unlock = lockHome(home)
+  await expect(resetHome(home.path)).rejects.toThrow(/is in use by a running `npm start` \(pid \d+\): stop it before --reset/)
+  unlock()
+  const rival = new DatabaseSync(join(home.run, 'lock-guard'))
+  rival.exec('BEGIN EXCLUSIVE')
+  await expect(resetHome(home.path, 10)).rejects.toThrow(/another process is locking it/)
+  expect(existsSync(home.data)).toBe(true)
+  rival.close()
+  await resetHome(home.path)
+  expect(existsSync(home.data)).toBe(false)
+})
+
+test('no start can lock a folder while a reset deletes it', async () => {
+  const home = openHome(folder())
+  writeFileSync(join(home.run, 'server.pid'), '')
+  const resetting = resetHome(home.path)
+  // The reset is waiting for processes to end.
+  expect(existsSync(home.data)).toBe(true)
+  expect(() => lockHome(home, 10)).toThrow(/another process is locking it/)
+  await resetting
+  expect(readdirSync(home.run)).toEqual(['lock-guard'])
+  lockHome(home)()
 })
 
 test('only one process at a time can lock a folder', () => {

@@ -309,6 +309,27 @@ test('read-only mode refuses changes, and import mode accepts ids that the clien
   expect(await register('after', recordOf(field('z')))).toEqual(ok({ id: 101 }))
 })
 
+test('an import without an id and version of its own gets the next ones, as with the defaults of other clients', async () => {
+  expect(await register('s', V1)).toEqual(ok({ id: 1 }))
+  expect(await call('PUT', '/mode?force=true', { mode: 'IMPORT' })).toEqual(ok({ mode: 'IMPORT' }))
+  expect(await register('moved', { ...V2, id: -1, version: -1 })).toEqual(ok({ id: 2 }))
+  expect(await register('moved', { ...V3, id: null, version: 0 })).toEqual(ok({ id: 3 }))
+  expect(await call('GET', '/subjects/moved/versions')).toEqual(ok([1, 2]))
+})
+
+test.each([
+  ['an id that is not a number', { id: 'abc' }],
+  ['an id in quotes', { id: '7' }],
+  ['a fraction as the id', { id: 1.5 }],
+  ['an id that does not fit into a record', { id: 2 ** 31 }],
+  ['a version that is not a number', { version: 'latest' }],
+  ['a version that is too high', { version: 2 ** 31 }],
+])('an import with %s is refused, and later schemas get ids as usual', async (_what, numbers) => {
+  expect(await call('PUT', '/mode/moved', { mode: 'IMPORT' })).toEqual(ok({ mode: 'IMPORT' }))
+  expect(await register('moved', { ...V1, ...numbers })).toEqual(refused(400))
+  expect(await register('after', V2)).toEqual(ok({ id: 1 }))
+})
+
 test('two schemas that are registered concurrently get different ids, and two registrations of the same schema get the same id', async () => {
   const answers = await Promise.all([register('a', V1), register('b', V2), register('c', V1), register('a', V1)])
   expect(answers.map(({ body }) => (body as { id: number }).id)).toEqual([1, 2, 1, 1])

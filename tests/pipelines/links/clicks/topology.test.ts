@@ -247,6 +247,17 @@ describe('a deleted link', () => {
     expect(newestStats(driver).get('abc1234') ?? null).toBeNull()
   })
 
+  test('is forgotten together with clicks that waited while no worker ran', () => {
+    const driver = drive('manual')
+    driver.pipe(linkDeletions, 'abc1234', DELETED)
+    driver.settle()
+    send(driver)
+    driver.restart({ downMs: HOUR })
+    driver.advanceWallClock(60_000)
+    driver.settle()
+    expect(newestStats(driver).get('abc1234') ?? null).toBeNull()
+  })
+
   test('without clicks leaves no trace', () => {
     const driver = drive()
     driver.pipe(linkDeletions, 'abc1234', DELETED)
