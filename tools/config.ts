@@ -19,9 +19,15 @@ const DEFAULT_API_URL = 'http://127.0.0.1:8080'
  * or the defaults, in this order of preference. An empty variable counts as unset.
  */
 export function streamTarget(env: NodeJS.ProcessEnv = process.env): StreamTarget {
-  const brokers = env.KAFKA_BROKERS || runningAddress('kafka', env) || DEFAULT_BROKERS
-  const registryUrl = env.SCHEMA_REGISTRY_URL || runningAddress('registry', env) || DEFAULT_REGISTRY_URL
-  return { brokers: splitList(brokers), registryUrl }
+  const { KAFKA_BROKERS = DEFAULT_BROKERS, SCHEMA_REGISTRY_URL: registryUrl = DEFAULT_REGISTRY_URL } = withRunningServers(env)
+  return { brokers: splitList(KAFKA_BROKERS), registryUrl }
+}
+
+/** Adds the addresses of the running stack's servers to an environment that does not set them. */
+export function withRunningServers(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const brokers = env.KAFKA_BROKERS || runningAddress('kafka', env)
+  const registryUrl = env.SCHEMA_REGISTRY_URL || runningAddress('registry', env)
+  return { ...env, KAFKA_BROKERS: brokers, SCHEMA_REGISTRY_URL: registryUrl }
 }
 
 /** Returns the base URL of the API from the environment, the running stack, or the default. */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { writeRunFile } from '../../deploy/local/run-file.ts'
 import { apiTarget, streamTarget } from '../../tools/config.ts'
+import { readDlqConfig } from '../../tools/dlq/config.ts'
 
 test('addresses come from the environment as for workers, and an empty variable counts as unset', () => {
   const home = mkdtempSync(join(tmpdir(), 'millrace-tools-'))
@@ -16,8 +17,10 @@ test('addresses come from the environment as for workers, and an empty variable 
 
   const given = { MILLRACE_HOME: home, KAFKA_BROKERS: 'a:1, b:2,', SCHEMA_REGISTRY_URL: 'http://given', API_URL: 'http://given/' }
   expect(streamTarget(given)).toEqual({ brokers: ['a:1', 'b:2'], registryUrl: 'http://given' })
+  expect(readDlqConfig(given)).toMatchObject({ brokers: ['a:1', 'b:2'], schemaRegistryUrl: 'http://given' })
   expect(apiTarget(given)).toBe('http://given')
   const empty = { MILLRACE_HOME: home, KAFKA_BROKERS: '', SCHEMA_REGISTRY_URL: '', API_URL: '' }
   expect(streamTarget(empty)).toEqual({ brokers: ['running:9092'], registryUrl: 'http://running:8081' })
+  expect(readDlqConfig(empty)).toMatchObject({ brokers: ['running:9092'], schemaRegistryUrl: 'http://running:8081' })
   expect(apiTarget(empty)).toBe('http://running:8080')
 })

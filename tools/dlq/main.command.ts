@@ -22,8 +22,8 @@ export default command({
     again: flag('replay: also replays dead letters that were already replayed (which causes duplicates) or that failed again.'),
   },
   environment: {
-    KAFKA_BROKERS: 'Addresses of the brokers, as for workers. Default: the local broker.',
-    SCHEMA_REGISTRY_URL: 'URL of the schema registry, as for workers. Default: the local registry.',
+    KAFKA_BROKERS: 'Addresses of the brokers, as for workers. Default: the broker of the running stack.',
+    SCHEMA_REGISTRY_URL: 'URL of the schema registry, as for workers. Default: the registry of the running stack.',
   },
   examples: [
     ['list', 'Lists failures by code.'],

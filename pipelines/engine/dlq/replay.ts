@@ -50,9 +50,9 @@ export async function replayDeadLetters(transport: Transport, name: string, opti
     await producer.init()
     const found = await readDeadLetters(transport, name, options)
     const letters = found.filter((letter) => letter.cut === undefined)
-    const returned = options.again === true ? [] : letters.filter((letter) => letter.replays > 0 && !letter.replayed)
     const earlier = options.again === true ? [] : letters.filter((letter) => letter.replayed)
-    const chosen = letters.filter((letter) => !returned.includes(letter) && !earlier.includes(letter))
+    const returned = options.again === true ? [] : letters.filter((letter) => letter.replays > 0 && !letter.replayed)
+    const chosen = options.again === true ? letters : letters.filter((letter) => letter.replays === 0 && !letter.replayed)
     const counts = await transport.partitionCounts([...new Set(chosen.map((letter) => letter.source.topic))])
     for (const letter of chosen) requireSource(letter, counts)
     for (const batch of batchesOf(chosen)) {
