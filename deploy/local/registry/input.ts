@@ -39,8 +39,8 @@ export function readSchema(input: SchemaInput): { type: AvroType; text: string }
 }
 
 /**
- * Returns the id and the version that the client has chosen. Either is undefined if the registry must choose it. Clients
- * send null, a negative id or a version below 1 by default.
+ * Returns the id and the version that the client has chosen. Either is undefined if the registry must choose it.
+ * Clients send null, a negative id or a version below 1 by default.
  * @throws RegistryError for any other value. An id that is not an integer would become part of every later id
  */
 export function chosenNumbers({ id, version }: SchemaInput): { readonly id?: number; readonly version?: number } {
