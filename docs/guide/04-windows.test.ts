@@ -64,7 +64,7 @@ const lastTenMinutes = topology('last-ten-minutes', (t) => {
   )
 })
 
-test('counts the last ten minutes as of each return', () => {
+test('each return publishes the number of returns in the last ten minutes', () => {
   const driver = testDriver(lastTenMinutes)
   for (const clock of ['12:00', '12:04', '12:04:30', '12:09:59', '12:10']) bikeReturned(driver, 'harbour', clock)
 

@@ -1,11 +1,11 @@
 /**
  * # 6. Time across stages
  *
- * Every minute the city wants a list of its three busiest stations. This takes three stages: rides arrive keyed by
- * bike, are counted by station, and are ranked in a single task. When is a minute's list complete? The last stage sees
- * counts arrive and cannot know whether more are on their way. The task that counts a station may be slow, or
- * restarting, or on a machine that has just died. If the last stage used its own wall clock, it would publish a list
- * without that station, and no error would show it.
+ * Every minute the city wants a list of its three busiest stations. This takes three stages: the first gets rides
+ * keyed by bike, the second counts them by station, and the third ranks the stations in a single task. When is a
+ * minute's list complete? The last stage sees counts arrive and cannot know whether more are on their way. The task
+ * that counts a station may be slow, or restarting, or on a machine that has just died. If the last stage used its own
+ * wall clock, it would publish a list without that station, and no error would show it.
  *
  * Therefore, only the first stage uses the wall clock, and it passes the time on to the later stages. You need chapters
  * 3 to 5.

@@ -196,7 +196,7 @@ test('a bug stops the worker at the record, and nothing is lost', () => {
  * | `decode` | cannot be decoded | `dead-letter` |
  * | `reject` | was rejected with `deadLetter()` | `dead-letter` |
  * | `process` | made a processor throw | `fail` |
- * | `produce` | has an output that is too large for its topic or cannot be encoded, or changes such a row of a store | `fail` |
+ * | `produce` | has an output, or changes a row of a store, that cannot be encoded or is too large for its topic | `fail` |
  *
  * Before it throws, a processor may have changed state and emitted records. None of this remains: the worker discards
  * all work since the last commit, and repeats it without the failed record. The codes of such dead letters are

@@ -60,7 +60,7 @@ const stocks = topology('stocks', (t) => {
  * | `readDeadLetters()` | returns the dead letters that were written since its last call |
  * | `store(name, partition)` | returns a task's store |
  * | `advanceWallClock(ms)` | advances the clock; every tick that becomes due on the way runs with the time at which it was due |
- * | `restart({ wipeState, downMs, topology })` | restarts the process: optionally with an empty disk, after a downtime, or with a new version of the topology |
+ * | `restart({ wipeState, downMs, topology })` | simulates a crash and restarts the process: optionally with an empty disk, after a downtime, or with a new version of the topology |
  * | `crashAt(step)` | makes the next commit crash directly after that step |
  * | `run()`, `commit()`, `settle()` | with `commit: 'manual'`: `run` processes, `commit` commits, and `settle` does both until nothing is left |
  * | `metrics` | counts of processed and dropped records, late records and dead letters, and the counters of `ctx.count` |
