@@ -19,7 +19,7 @@ const NEW_ACCOUNT_DAYS = 7
 
 /**
  * Decides on a payment in the calling payment service while the scoring service does not respond (see
- * docs/services/fraud.md#fallback-of-the-caller). The function imports nothing, so that callers can copy it. An amount
+ * docs/services/fraud.md#the-callers-fallback). The function imports nothing, so that callers can copy it. An amount
  * that is not a number results in REVIEW.
  *
  * @example callersFallback({ amount: 50, accountAgeDays: 400 }) // { decision: 'APPROVE', monitor: false }
