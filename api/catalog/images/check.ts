@@ -33,6 +33,12 @@ const QUALITY = 92
  */
 const AVIF_EFFORT = 0
 
+/**
+ * The decoder's warning about three wrong bytes in the header of a JPEG's scan, which photos by some Samsung phones
+ * have. The bytes matter only in progressive JPEGs, so the pixels are right.
+ */
+const HARMLESS_WARNING = 'Invalid SOS parameters'
+
 type Format = 'jpeg' | 'png' | 'webp' | 'avif'
 
 /**
@@ -44,15 +50,24 @@ export async function checkImage(bytes: Buffer): Promise<CheckedImage> {
   const format = formatOf(bytes)
   if (format === undefined) throw invalid('is not a JPEG, PNG, WebP or AVIF file')
   try {
-    const image = sharp(bytes, { limitInputPixels: MOST_PIXELS, failOn: 'warning', autoOrient: true }).timeout({ seconds: TIMEOUT_SECONDS })
-    const { data, info } = await written(image, format).toBuffer({ resolveWithObject: true })
-    return { bytes: data, contentType: `image/${format}`, width: info.width, height: info.height }
+    return await checked(bytes, format, 'warning').catch((error: Error) => {
+      if (!error.message.includes(HARMLESS_WARNING)) throw error
+      // The decoder cannot ignore a single warning. A truncated file is an error, so it is still refused.
+      return checked(bytes, format, 'error')
+    })
   } catch (error) {
     throw invalid(
       (error as Error).message.includes('pixel limit') ? `has more than ${MOST_PIXELS / 1e6} megapixels` : 'cannot be decoded',
       error,
     )
   }
+}
+
+/** @param failOn the least fault with which an image is refused */
+async function checked(bytes: Buffer, format: Format, failOn: 'warning' | 'error'): Promise<CheckedImage> {
+  const image = sharp(bytes, { limitInputPixels: MOST_PIXELS, failOn, autoOrient: true }).timeout({ seconds: TIMEOUT_SECONDS })
+  const { data, info } = await written(image, format).toBuffer({ resolveWithObject: true })
+  return { bytes: data, contentType: `image/${format}`, width: info.width, height: info.height }
 }
 
 function written(image: Sharp, format: Format): Sharp {
