@@ -68,6 +68,17 @@ test('a photo by a Samsung phone is accepted, although its scan header is wrong'
   })
 })
 
+test('an AVIF file is recognised by any of its brands, and a HEIC file is refused', async () => {
+  // Some programs write the general brand of HEIF first, and `avif` only among the compatible brands.
+  const bytes = await picture({ width: 60, height: 40, format: 'avif' })
+  expect(bytes.subarray(4, 12).toString()).toBe('ftypavif')
+  bytes.write('mif1', 8)
+  bytes.write('avif', 16)
+  expect(await checkImage(bytes)).toMatchObject({ contentType: 'image/avif', width: 60, height: 40 })
+  const heic = Buffer.from(bytes.toString('latin1').replaceAll('avif', 'heic'), 'latin1')
+  await expect(checkImage(heic)).rejects.toMatchObject({ message: 'An image is not a JPEG, PNG, WebP or AVIF file.' })
+})
+
 test('a JPEG with damaged pixels is refused', async () => {
   const bytes = await picture({ width: 600, height: 400 })
   for (let at = scanHeaderEnd(bytes) + 40; at < bytes.length - 10; at += 97) bytes[at] ^= 0x55
