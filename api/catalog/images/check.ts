@@ -33,6 +33,18 @@ const QUALITY = 92
  */
 const AVIF_EFFORT = 0
 
+/**
+ * The decoder's warning about three wrong bytes in the header of a JPEG's scan, which photos by some Samsung phones
+ * have. The bytes matter only in progressive JPEGs, so the pixels are right.
+ */
+const HARMLESS_WARNING = 'Invalid SOS parameters'
+
+/** The brands of AVIF images and sequences. */
+const AVIF_BRANDS: readonly string[] = ['avif', 'avis']
+const BRAND_BYTES = 4
+/** Maximum size of the box `ftyp`, in bytes. Real boxes have fewer than ten brands. */
+const MOST_FTYP_BYTES = 256
+
 type Format = 'jpeg' | 'png' | 'webp' | 'avif'
 
 /**
@@ -44,15 +56,24 @@ export async function checkImage(bytes: Buffer): Promise<CheckedImage> {
   const format = formatOf(bytes)
   if (format === undefined) throw invalid('is not a JPEG, PNG, WebP or AVIF file')
   try {
-    const image = sharp(bytes, { limitInputPixels: MOST_PIXELS, failOn: 'warning', autoOrient: true }).timeout({ seconds: TIMEOUT_SECONDS })
-    const { data, info } = await written(image, format).toBuffer({ resolveWithObject: true })
-    return { bytes: data, contentType: `image/${format}`, width: info.width, height: info.height }
+    return await checked(bytes, format, 'warning').catch((error: Error) => {
+      if (!error.message.includes(HARMLESS_WARNING)) throw error
+      // The decoder cannot ignore a single warning. A truncated file is an error, so it is still refused.
+      return checked(bytes, format, 'error')
+    })
   } catch (error) {
     throw invalid(
       (error as Error).message.includes('pixel limit') ? `has more than ${MOST_PIXELS / 1e6} megapixels` : 'cannot be decoded',
       error,
     )
   }
+}
+
+/** @param failOn the least fault with which an image is refused */
+async function checked(bytes: Buffer, format: Format, failOn: 'warning' | 'error'): Promise<CheckedImage> {
+  const image = sharp(bytes, { limitInputPixels: MOST_PIXELS, failOn, autoOrient: true }).timeout({ seconds: TIMEOUT_SECONDS })
+  const { data, info } = await written(image, format).toBuffer({ resolveWithObject: true })
+  return { bytes: data, contentType: `image/${format}`, width: info.width, height: info.height }
 }
 
 function written(image: Sharp, format: Format): Sharp {
@@ -74,8 +95,16 @@ function formatOf(bytes: Buffer): Format | undefined {
   if (text(0, 3) === '\xff\xd8\xff') return 'jpeg'
   if (text(0, 8) === '\x89PNG\r\n\x1a\n') return 'png'
   if (text(0, 4) === 'RIFF' && text(8, 12) === 'WEBP') return 'webp'
-  if (text(4, 8) === 'ftyp' && ['avif', 'avis'].includes(text(8, 12))) return 'avif'
+  if (text(4, 8) === 'ftyp' && brandsOf(bytes).some((brand) => AVIF_BRANDS.includes(brand))) return 'avif'
   return undefined
+}
+
+/** Returns the main brand of a file that begins with a box `ftyp`, and the other brands with which it is compatible. */
+function brandsOf(bytes: Buffer): string[] {
+  const end = Math.min(bytes.readUInt32BE(0), bytes.length, MOST_FTYP_BYTES)
+  const places = Array.from({ length: Math.floor(end / BRAND_BYTES) }, (_, at) => at * BRAND_BYTES)
+  // The box begins with its size and its name. A version number follows the main brand.
+  return places.filter((at) => at >= 8 && at !== 12).map((at) => bytes.toString('latin1', at, at + BRAND_BYTES))
 }
 
 function invalid(reason: string, cause?: unknown): ApiError {

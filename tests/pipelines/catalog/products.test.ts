@@ -5,7 +5,7 @@ import { variantIdOf } from '../../../schemas/catalog/ids.ts'
 import { type ProductAnswer, productFlow } from '../../../schemas/catalog/products/flow.ts'
 import { priceChanged, productCreated, productUpdated, sellerProducts } from '../../../schemas/catalog/products/topics.ts'
 import { skuUses } from '../../../schemas/catalog/skus/topics.ts'
-import { creation, MINUTE_MS, newPrice, newStatus, offer, replacement } from './requests.ts'
+import { content, creation, MINUTE_MS, newPrice, newStatus, offer, replacement } from './requests.ts'
 
 const ID = 42
 const FIRST = variantIdOf(ID, 1)
@@ -159,6 +159,18 @@ test('a deleted product releases its skus and disappears from views and lists', 
   expect(driver.read(productUpdated).at(-1)?.value).toMatchObject({ product: { status: 'DELETED' } })
   for (const later of [newStatus('ACTIVE'), replacement([offer('a')]), newPrice(FIRST, 1_000)])
     expect(ask(later)).toEqual({ outcome: 'not_found' })
+})
+
+test('a deleted product keeps neither its images nor its price periods', () => {
+  const { ask, create, driver } = opened()
+  const image = { image_id: 1, sku: null, alt_text: null, content_hash: 'hash', content_type: 'image/png', width: 1, height: 1 }
+  create([offer('a')], { content: content([offer('a')], { images: [image] }) })
+  const tomorrow = driver.now + 24 * 60 * MINUTE_MS
+  expect(productOf(ask(newPrice(FIRST, 800, { starts_at: tomorrow, ends_at: tomorrow + MINUTE_MS }))).images).toHaveLength(1)
+  driver.read(productUpdated)
+  const { images, periods } = productOf(ask(newStatus('DELETED')))
+  expect({ images, periods }).toEqual({ images: [], periods: {} })
+  expect(driver.read(productUpdated)).toMatchObject([{ value: { product: { images: [] } } }])
 })
 
 test('a price change creates no new version, and its event contains the whole product', () => {

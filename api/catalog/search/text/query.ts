@@ -29,8 +29,11 @@ export const TEXT_BOOSTS = {
 
 export type TextBoosts = Readonly<Record<keyof typeof TEXT_BOOSTS, number>>
 
-/** Minimum length of a word that a product may write as two words. Shorter words are hardly ever written as two. */
-const LEAST_SPLIT_CHARACTERS = 6
+/**
+ * Minimum length of a word that a product may write as two words, such as Wi-Fi. Shorter words are hardly ever written
+ * as two.
+ */
+const LEAST_SPLIT_CHARACTERS = 4
 /** Share of the words that must be found if not all words are required, in the syntax of `minimum_should_match`. */
 const LEAST_FOUND = { most: '2<75%', half: '1<50%' } as const
 

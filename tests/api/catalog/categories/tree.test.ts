@@ -98,6 +98,12 @@ test.each([
   expect(categoryFault(categoryTree(TOOLS), change)).toBe(fault)
 })
 
+test('there are at most 100,000 categories, but each of them can still be changed', () => {
+  const tree = categoryTree(Array.from({ length: 100_000 }, (_, index) => category(index + 1, null)))
+  expect(categoryFault(tree, category(100_001, null))).toBe('too_many')
+  expect(categoryFault(tree, category(100_000, 1))).toBeUndefined()
+})
+
 test('a path has at most 16 levels, even when a whole branch moves', () => {
   const chain = Array.from({ length: MOST_LEVELS }, (_, index) => category(index + 1, index === 0 ? null : index))
   const tree = categoryTree([...chain, category(50, null), category(51, 50), category(52, 51)])

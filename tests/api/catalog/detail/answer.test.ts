@@ -36,6 +36,14 @@ test('the answer has the documented form', () => {
   })
 })
 
+test('a page has at most 12 related products', () => {
+  const range = (from: number, count: number) => Array.from({ length: count }, (_, index) => from + index)
+  expect(detailAnswer(parts({ related: range(100, 10), leaders: range(200, 10) }), OPTIONS).related_products).toEqual([
+    ...range(100, 10),
+    ...range(200, 2),
+  ])
+})
+
 test('attributes cannot replace the fields of a variant', () => {
   const variants = stored().variants.map((one) => ({ ...one, attributes: { price: 'free', variant_id: 'x', __proto__x: 'y' } }))
   const [variant] = detailAnswer(parts({ product: stored({ variants }) }), OPTIONS).variants

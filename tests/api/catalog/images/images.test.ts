@@ -60,6 +60,46 @@ test.each(['jpeg', 'png', 'webp', 'avif'] as const)('a truncated %s is refused',
   })
 })
 
+test('a photo by a Samsung phone is accepted, although its scan header is wrong', async () => {
+  const bytes = await samsungPhoto()
+  expect(await checkImage(bytes)).toMatchObject({ contentType: 'image/jpeg', width: 600, height: 400 })
+  await expect(checkImage(bytes.subarray(0, Math.floor(bytes.length * 0.7)))).rejects.toMatchObject({
+    definition: { code: 'invalid_image' },
+  })
+})
+
+test('an AVIF file is recognised by any of its brands, and a HEIC file is refused', async () => {
+  // Some programs write the general brand of HEIF first, and `avif` only among the compatible brands.
+  const bytes = await picture({ width: 60, height: 40, format: 'avif' })
+  expect(bytes.subarray(4, 12).toString()).toBe('ftypavif')
+  bytes.write('mif1', 8)
+  bytes.write('avif', 16)
+  expect(await checkImage(bytes)).toMatchObject({ contentType: 'image/avif', width: 60, height: 40 })
+  const heic = Buffer.from(bytes.toString('latin1').replaceAll('avif', 'heic'), 'latin1')
+  await expect(checkImage(heic)).rejects.toMatchObject({ message: 'An image is not a JPEG, PNG, WebP or AVIF file.' })
+})
+
+test('a JPEG with damaged pixels is refused', async () => {
+  const bytes = await picture({ width: 600, height: 400 })
+  for (let at = scanHeaderEnd(bytes) + 40; at < bytes.length - 10; at += 97) bytes[at] ^= 0x55
+  await expect(checkImage(bytes)).rejects.toMatchObject({ definition: { code: 'invalid_image' } })
+})
+
+/**
+ * Some Samsung phones end the header of a JPEG's scan with 0 0 0 instead of 0 63 0. Browsers and image editors ignore
+ * these three bytes, because they matter only in progressive JPEGs.
+ */
+async function samsungPhoto(): Promise<Buffer> {
+  const bytes = await picture({ width: 600, height: 400 })
+  bytes[scanHeaderEnd(bytes) - 2] = 0
+  return bytes
+}
+
+function scanHeaderEnd(jpeg: Buffer): number {
+  const start = jpeg.indexOf(Buffer.of(0xff, 0xda)) + 2
+  return start + jpeg.readUInt16BE(start)
+}
+
 test('a JPEG of more than 50 megapixels is refused, however small its file is', async () => {
   const bomb = await sharp({ create: { width: 8_000, height: 6_251, channels: 3, background: 'white' } })
     .jpeg({ quality: 1 })

@@ -36,6 +36,7 @@ const special: CatalogDocument[] = [
     rating_count: 9,
     seller_rating: 1,
   },
+  { ...make(PRODUCTS + 4), title: 'Wi-Fi alarm for an e-bike' },
 ]
 const documents = [...Array.from({ length: PRODUCTS }, (_, at) => make(at)), ...special]
 /** Names of the products' attributes. */
@@ -294,6 +295,11 @@ describe.each([1, 3])('with %i shards', (shards) => {
   it.each(['1/2 in copper elbow', '1/2" zellmann', 'zelman elbow'])('%s finds the half-inch elbow', async (q) => {
     const { hits } = await search(request(q))
     expect(hits[0].source.title).toContain('Zellmann')
+  })
+
+  it.each(['wifi', 'wi-fi', 'ebike', 'e bike alarm'])('the query %s finds the short words that the title writes apart', async (q) => {
+    const { hits } = await search(request(q))
+    expect(hits[0]?.source.title).toContain('Wi-Fi')
   })
 
   it('a synonym finds as many products as the word itself', async () => {

@@ -144,6 +144,14 @@ test('the page mentions corrections, and says when few or no products have all w
   expect(text).toContain('Nothing was found')
 })
 
+test('a page shows at most four related products', async () => {
+  const { app, put, values } = await shopWorld()
+  for (let id = 5; id <= 12; id++) put(stored({ product_id: id, title: `Saw ${id}` }))
+  values.set('{category-leaders:0}:2', '[12,11,10,9,8,7,6]')
+  const html = await (await app.request('/shop/products/5')).text()
+  expect([...html.matchAll(/\/shop\/products\/(\d+)/g)].map(([, id]) => id)).toEqual(['12', '11', '10', '9'])
+})
+
 test('a product is shown with its variants and the best sellers of its category, and only while it is public', async () => {
   const { app, put, values } = await shopWorld()
   put(stored({ title: HOSTILE, description: `first\n${HOSTILE}` }))

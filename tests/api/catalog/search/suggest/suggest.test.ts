@@ -33,6 +33,15 @@ test('a category is suggested even if the typed beginning of a word of its name 
   expect((await suggest('foot', 10)).categories.map(({ name }) => name)).toEqual(['Footrests', 'Foot care'])
 })
 
+test('at most five brands and five categories are suggested', async () => {
+  const buckets = Array.from({ length: 9 }, (_, index) => ({ key: `Sawyer ${index}` }))
+  const index = { search: async () => ({ ...NOTHING, aggregations: { brands: { buckets } } }) } as unknown as ProductIndex
+  const named = Array.from({ length: 9 }, (_, at) => category(at + 1, 'Saws'))
+  const { brands, categories } = await suggester({ index, categories: () => categoryTree(named) })('saw', 10)
+  expect(brands).toEqual(['Sawyer 0', 'Sawyer 1', 'Sawyer 2', 'Sawyer 3', 'Sawyer 4'])
+  expect(categories.map(({ category_id }) => category_id)).toEqual([1, 2, 3, 4, 5])
+})
+
 test('at most 100 suggestions run at once, and further requests get 503 unavailable', async () => {
   const answering: (() => void)[] = []
   const search = () => new Promise((resolve) => answering.push(() => resolve(NOTHING)))

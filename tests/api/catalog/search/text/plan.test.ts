@@ -72,6 +72,12 @@ describe('the text query', () => {
     expect(textQuery(plan('1/2 in')).must).toHaveLength(1)
   })
 
+  it('uses only the first 24 words of a query', () => {
+    const words = Array.from({ length: 30 }, (_, at) => `word${at}`)
+    expect(textQuery(plan(words.join(' '))).must).toHaveLength(24)
+    expect(plan(words.join(' ')).parts.at(-1)).toMatchObject({ words: [{ text: 'word23' }] })
+  })
+
   it('contains text from users only as text to be matched', () => {
     const hostile = '") OR * {"match_all":{}} title:x~2'
     const strings: string[] = []
