@@ -85,6 +85,24 @@ test('units that the store has not counted are owed, and count until they are ch
   expect(own.chargesFor([ask(WINDOW)])).toEqual(charges)
 })
 
+test('a bucket does not owe tokens that have been refilled since they were taken', () => {
+  const { own, clock, ask, admitted, learn } = counts()
+  // The bucket gets one token per second, so a caller with one request per second never lacks more than one token.
+  for (let second = 0; second < 600; second++) {
+    expect(admitted(BUCKET, 1, DOWN)).toBe(1)
+    clock.ms += 1_000
+  }
+  // The store is so slow that all answers are late. They must not count the refilled tokens as missing either.
+  for (let answer = 0; answer < 2; answer++) learn(BUCKET, 0, 65_000_000, 0, true)
+  expect(own.chargesFor([ask(BUCKET)])).toEqual([])
+  expect(admitted(BUCKET, 60, DOWN)).toBe(60)
+  clock.ms += 20_000
+  expect(own.chargesFor([ask(BUCKET)])).toMatchObject([{ mode: 'charge', counter: BUCKET, units: 40 }])
+  expect(admitted(BUCKET, 10, DOWN)).toBe(10)
+  clock.ms += 86_400_000
+  expect(own.chargesFor([ask(BUCKET)])).toEqual([])
+})
+
 test('if one shard has decided its part of a request, only the rest is counted', () => {
   const { own, ask } = counts()
   const asks = [ask(WINDOW), ask(BUCKET)]
