@@ -44,7 +44,9 @@ export const ANY_TIER = '*'
 /** A rule that is defined in code. Omitted fields have the defaults of the admin API. */
 export type GivenRule = Pick<LimitRule, 'rule_id' | 'endpoint_pattern' | 'limit_count' | 'window_seconds'> & Partial<LimitRule>
 
+/** Completes a rule. A field that is undefined has its default, like a field that is missing. */
 export function ruleOf(given: GivenRule): LimitRule {
+  const fields = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as GivenRule
   return {
     tier: ANY_TIER,
     key: ['client'],
@@ -53,6 +55,6 @@ export function ruleOf(given: GivenRule): LimitRule {
     is_active: true,
     created_at: 0,
     updated_at: 0,
-    ...given,
+    ...fields,
   }
 }

@@ -70,6 +70,12 @@ test("an app's prefix is part of the keys of its counters, and must not contain 
   expect(() => limitedApp({ keyPrefix: '{shop}' })).toThrow('braces')
 })
 
+test('a field of a rule that is undefined has its default', async () => {
+  const absent = { tier: undefined, key: undefined, burst_allowance: undefined, action: undefined, is_active: undefined }
+  const { ask } = limitedApp({ rules: [{ ...RULE, ...absent }] })
+  expect([await ask('/text'), await ask('/text'), await ask('/text')].map(({ status }) => status)).toEqual([200, 200, 429])
+})
+
 test.each([
   [{ endpoint_pattern: 'GET/text' }, 'GET/text is not'],
   [{ endpoint_pattern: 'HEAD /text' }, 'GET'],
