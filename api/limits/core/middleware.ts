@@ -165,13 +165,20 @@ function isCount(value: number, least: number): boolean {
   return Number.isSafeInteger(value) && value >= least
 }
 
-/** Runs a callback of the app. If the callback throws, the process emits a warning and the request is unaffected. */
-function safely(callback: () => void): void {
+/**
+ * Runs a callback of the app, which may be an async function. If the callback throws or rejects, the process emits a
+ * warning and the request is unaffected.
+ */
+function safely(callback: () => unknown): void {
   try {
-    callback()
+    Promise.resolve(callback()).catch(callbackFailed)
   } catch (error) {
-    process.emitWarning(`A callback of rateLimit threw: ${(error as Error).message}`, WARNING)
+    callbackFailed(error)
   }
+}
+
+function callbackFailed(error: unknown): void {
+  process.emitWarning(`A callback of rateLimit threw: ${error instanceof Error ? error.message : error}`, WARNING)
 }
 
 function processWarning({ requests, reason, cause }: FailedOpen): void {

@@ -108,6 +108,21 @@ describe('an error in the limiter never fails the request', () => {
     expect(warnings).toEqual([{ requests: 1, reason: 'fault', cause: 'a bug' }])
   })
 
+  test('a rejected promise of a callback becomes a process warning instead of ending the process', async () => {
+    const told: string[] = []
+    const hear = (warning: Error) => void told.push(`${warning.name}: ${warning.message}`)
+    process.on('warning', hear)
+    onTestFinished(() => void process.off('warning', hear))
+    const rejecting = async () => broken()
+    const { ask, redis } = limitedApp({ onViolation: rejecting, onFailure: rejecting, warn: rejecting })
+    for (let request = 0; request < 3; request++) await ask('/text')
+    await expect.poll(() => told.length).toBe(1)
+    redis.error = new Error('connection refused')
+    await ask('/text')
+    await expect.poll(() => told.length).toBe(3)
+    expect(new Set(told)).toEqual(new Set(['RateLimitWarning: A callback of rateLimit threw: a bug']))
+  })
+
   test('an error in a callback becomes a process warning', async () => {
     const told: string[] = []
     const hear = (warning: Error) => void told.push(`${warning.name}: ${warning.message}`)
