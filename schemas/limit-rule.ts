@@ -2,7 +2,8 @@
  * A part of the key by which a rule counts requests. With `endpoint` alone, all callers share one counter for the
  * rule's pattern.
  */
-export type LimitKeyPart = 'client' | 'api_key' | 'user' | 'ip' | 'endpoint'
+export type LimitKeyPart = (typeof LIMIT_KEY_PARTS)[number]
+export const LIMIT_KEY_PARTS = ['client', 'api_key', 'user', 'ip', 'endpoint'] as const
 
 /**
  * A rate limit rule. It has the fields of the record in limits/LimitRule.avsc, but this file imports nothing, so that

@@ -82,6 +82,9 @@ test.each([
   [{ limit_count: 0 }, 'limit_count'],
   [{ window_seconds: Number.NaN }, 'window_seconds'],
   [{ burst_allowance: -1 }, 'burst_allowance'],
+  [{ key: [] }, 'key'],
+  [{ key: ['users'] as never }, 'key'],
+  [{ action: 'refuse' as never }, 'action'],
 ])('a rule with %o is refused when the app starts', (fault, reason) => {
   expect(() => limitedApp({ rules: [{ ...RULE, ...fault }] })).toThrow(new RegExp(`^rate limit rule two: .*${reason}`))
 })
