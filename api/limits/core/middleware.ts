@@ -65,6 +65,8 @@ export interface RateLimit extends MiddlewareHandler {
 }
 
 const TIER = 'free'
+/** Maximum length of a window, about 285 years. Longer windows have no exact µs, and Redis refuses their expiry. */
+const MAX_WINDOW_SECONDS = 9_000_000_000
 const ACTIONS: readonly LimitRule['action'][] = ['reject', 'log_only']
 const WARNING = 'RateLimitWarning'
 
@@ -155,7 +157,8 @@ function assertValid(rules: readonly LimitRule[]): void {
     if (pattern === undefined) throw fault(`${endpoint_pattern} is not /exact/path, /a/prefix/* or *, optionally after a method: POST /a/*`)
     if (pattern.method === 'HEAD') throw fault('a HEAD counts as a GET, so the pattern must name GET')
     if (!isCount(limit_count, 1)) throw fault('limit_count must be a whole number of at least 1')
-    if (!isCount(window_seconds, 1)) throw fault('window_seconds must be a whole number of at least 1')
+    if (!isCount(window_seconds, 1) || window_seconds > MAX_WINDOW_SECONDS)
+      throw fault(`window_seconds must be a whole number from 1 to ${MAX_WINDOW_SECONDS}`)
     if (!isCount(burst_allowance, 0)) throw fault('burst_allowance must be a whole number of at least 0')
     // Programs in JavaScript have no types. With an empty key, or a misspelt part, all callers would share a counter.
     if (key.length === 0 || !key.every((part) => LIMIT_KEY_PARTS.includes(part)))
