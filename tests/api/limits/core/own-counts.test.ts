@@ -38,6 +38,14 @@ test('a window continues from the last reply and slides like that of the store',
   expect(admitted(WINDOW, 20)).toBe(10)
 })
 
+test('counts are remembered from 1/64 of a limit', () => {
+  const { admitted, learn } = counts()
+  const counter = (name: string): Counter => ({ key: name, tag: name, limit: { limit: 640, windowSeconds: 60, burst: 0 } })
+  learn(counter('below'), 1, 8)
+  learn(counter('reached'), 1, 9)
+  expect([admitted(counter('below'), 1_000), admitted(counter('reached'), 1_000)]).toEqual([640, 630])
+})
+
 test('a bucket continues from the last reply and is refilled', () => {
   const { clock, admitted, learn } = counts()
   learn(BUCKET, 1, 4_000_000)
