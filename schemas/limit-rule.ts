@@ -2,7 +2,8 @@
  * A part of the key by which a rule counts requests. With `endpoint` alone, all callers share one counter for the
  * rule's pattern.
  */
-export type LimitKeyPart = 'client' | 'api_key' | 'user' | 'ip' | 'endpoint'
+export type LimitKeyPart = (typeof LIMIT_KEY_PARTS)[number]
+export const LIMIT_KEY_PARTS = ['client', 'api_key', 'user', 'ip', 'endpoint'] as const
 
 /**
  * A rate limit rule. It has the fields of the record in limits/LimitRule.avsc, but this file imports nothing, so that
@@ -44,7 +45,9 @@ export const ANY_TIER = '*'
 /** A rule that is defined in code. Omitted fields have the defaults of the admin API. */
 export type GivenRule = Pick<LimitRule, 'rule_id' | 'endpoint_pattern' | 'limit_count' | 'window_seconds'> & Partial<LimitRule>
 
+/** Completes a rule. A field that is undefined has its default, like a field that is missing. */
 export function ruleOf(given: GivenRule): LimitRule {
+  const fields = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as GivenRule
   return {
     tier: ANY_TIER,
     key: ['client'],
@@ -53,6 +56,6 @@ export function ruleOf(given: GivenRule): LimitRule {
     is_active: true,
     created_at: 0,
     updated_at: 0,
-    ...given,
+    ...fields,
   }
 }

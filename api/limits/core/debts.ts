@@ -19,6 +19,8 @@ export interface OpenDebts extends Debts {
   readonly isEmpty: boolean
   /** Returns the units that are owed for a counter in the window with this index. */
   unitsOf(key: string, windowIndex: number): number
+  /** Reduces the debt of a counter to at most this number of units. */
+  reduce(key: string, most: number): void
   forget(key: string): void
 }
 
@@ -56,6 +58,12 @@ export function debts(): OpenDebts {
     unitsOf(key, windowIndex) {
       const charge = owed.get(key)
       return charge?.windowIndex === windowIndex ? charge.units : 0
+    },
+    reduce(key, most) {
+      const charge = owed.get(key)
+      if (charge === undefined || charge.units <= most) return
+      if (most > 0) owed.set(key, { ...charge, units: most })
+      else owed.delete(key)
     },
     forget: (key) => void owed.delete(key),
   }

@@ -43,7 +43,8 @@ export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEF
     if (pattern.method !== undefined) place.methods.add(pattern.method)
     size++
   }
-  const longestPrefix = Math.max(0, ...[...prefixes.keys()].map((prefix) => prefix.length))
+  // A call with one argument per prefix would overflow the stack if there are very many rules.
+  const longestPrefix = prefixes.keys().reduce((longest, prefix) => Math.max(longest, prefix.length), 0)
 
   return {
     size,

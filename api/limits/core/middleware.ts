@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono'
-import { type GivenRule, type LimitRule, ruleOf } from '../../../schemas/limit-rule.ts'
+import { type GivenRule, LIMIT_KEY_PARTS, type LimitRule, ruleOf } from '../../../schemas/limit-rule.ts'
 import { addressRanges, clientAddress, LOOPBACK, limitedAddress, remoteAddress } from '../../kit/client-address.ts'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import { RATE_LIMIT_EXCEEDED } from '../../kit/rate-limit-exceeded.ts'
@@ -65,6 +65,9 @@ export interface RateLimit extends MiddlewareHandler {
 }
 
 const TIER = 'free'
+/** Maximum length of a window, about 285 years. Longer windows have no exact µs, and Redis refuses their expiry. */
+const MAX_WINDOW_SECONDS = 9_000_000_000
+const ACTIONS: readonly LimitRule['action'][] = ['reject', 'log_only']
 const WARNING = 'RateLimitWarning'
 
 /**
@@ -148,14 +151,19 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 
 function assertValid(rules: readonly LimitRule[]): void {
   const ids = new Set<string>()
-  for (const { rule_id, endpoint_pattern, limit_count, window_seconds, burst_allowance } of rules) {
+  for (const { rule_id, endpoint_pattern, limit_count, window_seconds, burst_allowance, key, action } of rules) {
     const fault = (text: string) => new Error(`rate limit rule ${rule_id}: ${text}`)
     const pattern = parsePattern(endpoint_pattern)
     if (pattern === undefined) throw fault(`${endpoint_pattern} is not /exact/path, /a/prefix/* or *, optionally after a method: POST /a/*`)
     if (pattern.method === 'HEAD') throw fault('a HEAD counts as a GET, so the pattern must name GET')
     if (!isCount(limit_count, 1)) throw fault('limit_count must be a whole number of at least 1')
-    if (!isCount(window_seconds, 1)) throw fault('window_seconds must be a whole number of at least 1')
+    if (!isCount(window_seconds, 1) || window_seconds > MAX_WINDOW_SECONDS)
+      throw fault(`window_seconds must be a whole number from 1 to ${MAX_WINDOW_SECONDS}`)
     if (!isCount(burst_allowance, 0)) throw fault('burst_allowance must be a whole number of at least 0')
+    // Programs in JavaScript have no types. With an empty key, or a misspelt part, all callers would share a counter.
+    if (key.length === 0 || !key.every((part) => LIMIT_KEY_PARTS.includes(part)))
+      throw fault(`key must list parts of ${LIMIT_KEY_PARTS.join(', ')}`)
+    if (!ACTIONS.includes(action)) throw fault(`action must be one of ${ACTIONS.join(', ')}`)
     if (ids.has(rule_id)) throw fault('another rule has the same rule_id, so the two would share their counters')
     ids.add(rule_id)
   }
@@ -165,13 +173,20 @@ function isCount(value: number, least: number): boolean {
   return Number.isSafeInteger(value) && value >= least
 }
 
-/** Runs a callback of the app. If the callback throws, the process emits a warning and the request is unaffected. */
-function safely(callback: () => void): void {
+/**
+ * Runs a callback of the app, which may be an async function. If the callback throws or rejects, the process emits a
+ * warning and the request is unaffected.
+ */
+function safely(callback: () => unknown): void {
   try {
-    callback()
+    Promise.resolve(callback()).catch(callbackFailed)
   } catch (error) {
-    process.emitWarning(`A callback of rateLimit threw: ${(error as Error).message}`, WARNING)
+    callbackFailed(error)
   }
+}
+
+function callbackFailed(error: unknown): void {
+  process.emitWarning(`A callback of rateLimit threw: ${error instanceof Error ? error.message : error}`, WARNING)
 }
 
 function processWarning({ requests, reason, cause }: FailedOpen): void {

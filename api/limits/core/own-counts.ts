@@ -48,6 +48,7 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
       if (mode === 'give-back' || mode === 'charge') continue
       const { taken, nowUs, held, heldBefore } = readings[index]
       const isBucket = counter.limit.burst > 0
+      forgetRefilled(counter, nowUs)
       const used = owed.isEmpty ? taken : taken + owed.unitsOf(counter.key, windowOf(counter, nowUs))
       const left = isBucket ? held - used * US_PER_SECOND : held + used
       if (nowUs !== clockUs && !isLate) {
@@ -70,8 +71,13 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
     }
   }
 
+  /** Estimates the store's current time. */
+  function timeUs(): number {
+    return clockUs + Math.round((monotonic() - clockAt) * US_PER_MS)
+  }
+
   function decide(asks: readonly Ask[], { undecided, decided, isUncounted = false }: Undecided): readonly Reading[] {
-    const nowUs = clockUs + Math.round((monotonic() - clockAt) * US_PER_MS)
+    const nowUs = timeUs()
     const readings = asks.map((ask) => decided?.get(ask) ?? read(ask, nowUs))
     // If this instance refuses a request, units that other shards have already taken for the request stay taken.
     if (asks.some(({ mode, units }, index) => mode === 'hard' && readings[index].taken < units)) return readings
@@ -83,12 +89,11 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
 
   function read({ counter, units }: Ask, nowUs: number): Reading {
     const { limit } = counter
-    const known = recent.find(counter.key)
     if (limit.burst > 0) {
-      const full = capacityOf(limit)
-      const tokens = known === undefined ? full : refilled(limit, known.held / US_PER_SECOND, nowUs - known.atUs)
+      const tokens = tokensAt(counter, nowUs)
       return { taken: tokens >= units ? units : 0, nowUs, held: Math.floor(tokens * US_PER_SECOND), heldBefore: 0 }
     }
+    const known = recent.find(counter.key)
     const index = windowIndexAt(nowUs, limit.windowSeconds)
     const age = known === undefined ? Number.POSITIVE_INFINITY : index - windowOf(counter, known.atUs)
     const current = age <= 0 ? known!.held : 0
@@ -97,12 +102,27 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
     return { taken: Math.ceil(limit.limit - estimate) >= units ? units : 0, nowUs, held: current, heldBefore: previous }
   }
 
+  function tokensAt({ key, limit }: Counter, nowUs: number): number {
+    const known = recent.find(key)
+    return known === undefined ? capacityOf(limit) : refilled(limit, known.held / US_PER_SECOND, nowUs - known.atUs)
+  }
+
+  /**
+   * Reduces a bucket's debt to the tokens that the bucket lacks. All other owed tokens have been refilled since they
+   * were taken, while the store's bucket was full.
+   */
+  function forgetRefilled(counter: Counter, nowUs: number): void {
+    if (owed.isEmpty || counter.limit.burst === 0) return
+    owed.reduce(counter.key, Math.ceil(capacityOf(counter.limit) - tokensAt(counter, nowUs)))
+  }
+
   /**
    * Takes the units of a request that this process decided itself.
    * @param isOwed false if the store will still count the units itself, because only its answer is late
    */
   function take(counter: Counter, { taken, nowUs, held, heldBefore }: Reading, isOwed: boolean): void {
     if (taken === 0) return
+    forgetRefilled(counter, nowUs)
     recent.set(counter.key, counter.limit.burst > 0 ? held - taken * US_PER_SECOND : held + taken, heldBefore, nowUs)
     if (isOwed) owed.owe([{ mode: 'charge', counter, units: taken, windowIndex: windowOf(counter, nowUs) }])
   }
@@ -117,7 +137,10 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
       }
     },
     owe: owed.owe,
-    chargesFor: owed.chargesFor,
+    chargesFor(asks) {
+      if (!owed.isEmpty) for (const { counter } of asks) forgetRefilled(counter, timeUs())
+      return owed.chargesFor(asks)
+    },
   }
 }
 

@@ -37,6 +37,10 @@ const IDENTITY_PARTS: readonly (readonly [LimitKeyPart, IdentityPart])[] = [
 ]
 
 export const DEFAULT_KEY_PREFIX = 'limits'
+/**
+ * The tag of callers with an empty id. Redis ignores empty tags, so every key with `{}` would be in a slot of its own.
+ */
+const NOBODY = '%00'
 
 export function compileRule(rule: LimitRule, keyPrefix: string = DEFAULT_KEY_PREFIX): CompiledRule {
   const { key, rule_id, limit_count, window_seconds, burst_allowance } = rule
@@ -59,7 +63,7 @@ export function compileRule(rule: LimitRule, keyPrefix: string = DEFAULT_KEY_PRE
     },
     identityOf,
     counterFor(caller) {
-      const tag = withoutBraces(identityOf(caller))
+      const tag = withoutBraces(identityOf(caller)) || NOBODY
       return { key: `${prefix}${tag}${suffix}`, tag, limit }
     },
   }

@@ -1,4 +1,10 @@
 /**
+ * Longest expiry of a bucket, about 30,000 years. Redis refuses expiries of 300 million years. A bucket needs such a
+ * time to be full if its rule gets a huge burst and very few requests per year.
+ */
+const LONGEST_EXPIRY_US = 1e18
+
+/**
  * Decides requests on one shard, in one atomic step and by the shard's own clock.
  *
  * KEYS: the counter of each ask, in order. A counter may occur several times. ARGV: the number of kinds of asks, then
@@ -143,7 +149,7 @@ for change = 1, changes do
   local state = states[key]
   local kind = state.kind
   if state.tokens then
-    local expiry = max(2 * kind.size, (kind.extra - state.tokens) * kind.size / kind.limit)
+    local expiry = min(${LONGEST_EXPIRY_US}, max(2 * kind.size, (kind.extra - state.tokens) * kind.size / kind.limit))
     redis.call('SET', key, struct.pack('>dd', state.tokens, state.since), 'PX', string.format('%d', ceil(expiry / 1000)))
   elseif state.isStored then
     redis.call('SETRANGE', key, '4', struct.pack('>I4I4', state.current, state.previous))

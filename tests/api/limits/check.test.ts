@@ -92,10 +92,10 @@ test('attempts to guess a key count against the address', async () => {
   const { check, counts } = gateway()
   const guesses = []
   for (let guess = 0; guess < 3; guess++) guesses.push(await check({ api_key: `mr_${guess}`, user_id: '42', ip: '192.0.2.1' }))
-  expect(guesses.map(({ allowed, reason }) => [allowed, reason])).toEqual([
-    [false, 'invalid_api_key'],
-    [false, 'invalid_api_key'],
-    [false, 'over_limit'],
+  expect(guesses.map(({ allowed, reason, client_id }) => [allowed, reason, client_id])).toEqual([
+    [false, 'invalid_api_key', ''],
+    [false, 'invalid_api_key', ''],
+    [false, 'over_limit', ''],
   ])
   expect([...counts]).toEqual([['limits:{ip:192.0.2.1}:two:w60', 2]])
 })

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
 import type { CommandRequest, Commands } from '../../../api/kit/commands/commands.ts'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
+import { limitedPaths } from '../../../api/limits/core/limited-paths.ts'
 import { compileRules } from '../../../api/limits/core/matching.ts'
 import type { LimitSettings } from '../../../api/limits/core/settings.ts'
 import { type LimitsDeps, limitsHandlers } from '../../../api/limits/handlers.ts'
-import type { LimitClient } from '../../../schemas/limits/types.ts'
+import { ruleOf } from '../../../schemas/limit-rule.ts'
+import type { LimitClient, LimitRule } from '../../../schemas/limits/types.ts'
 import { testApp } from '../kit/harness.ts'
 
 /**
@@ -12,7 +14,7 @@ import { testApp } from '../kit/harness.ts'
  * not use them.
  */
 async function limitsApi() {
-  const state = { areKeysLoaded: true, commands: 0, keys: [] as (string | undefined)[] }
+  const state = { areKeysLoaded: true, commands: 0, keys: [] as (string | undefined)[], rules: [] as LimitRule[] }
   const clients = new Map<string, LimitClient>()
   function assertLoaded(): void {
     if (!state.areKeysLoaded) throw new ApiError(errors.not_ready)
@@ -20,7 +22,7 @@ async function limitsApi() {
   const settings: LimitSettings = {
     rules: () => compileRules([]),
     areRulesInForce: () => true,
-    allRules: () => [],
+    allRules: () => [...state.rules],
     rule: () => undefined,
     clients: {
       find(hash) {
@@ -50,7 +52,7 @@ async function limitsApi() {
       }
     },
   } as unknown as Commands
-  const service = limitsHandlers({ settings, commands } as LimitsDeps)
+  const service = limitsHandlers({ settings, commands, paths: limitedPaths(['/api/v1/*']) } as LimitsDeps)
   const api = await testApp({ services: [service] })
   async function issue(body: unknown) {
     const headers = { 'content-type': 'application/json', ...(await api.bearer({ sub: '1', scope: 'admin' })) }
@@ -58,7 +60,11 @@ async function limitsApi() {
     const response = await api.app.request('/api/v1/rate-limits/clients', init)
     return { status: response.status, body: (await response.json()) as { error?: string; api_key?: string; label?: string } }
   }
-  return { ...api, state, issue }
+  async function read(path: string) {
+    const response = await api.app.request(`/api/v1/rate-limits/${path}`, { headers: await api.bearer({ sub: '1', scope: 'admin' }) })
+    return (await response.json()) as { rules: { rule_id: string }[]; clients: { label: string }[]; total: number }
+  }
+  return { ...api, state, clients, issue, read }
 }
 
 test('no key is issued while keys are loading', async () => {
@@ -93,4 +99,38 @@ test('a request for usage without any identity gets a 401 that names the authent
   const { app } = await limitsApi()
   const response = await app.request('/api/v1/rate-limits/usage/user:42')
   expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="millrace"'])
+})
+
+test('rules are listed by id, and deleted rules only on request', async () => {
+  const { state, read } = await limitsApi()
+  const ruleWith = (rule_id: string, is_active = true) =>
+    ruleOf({ rule_id, endpoint_pattern: '/api/v1/a', limit_count: 1, window_seconds: 1, is_active })
+  state.rules = [ruleWith('c'), ruleWith('b', false), ruleWith('a'), ruleWith('d')]
+  const listed = async (query: string) => {
+    const { rules, total } = await read(`rules${query}`)
+    return [rules.map(({ rule_id }) => rule_id).join(''), total]
+  }
+  expect(await listed('')).toEqual(['acd', 3])
+  expect(await listed('?include_inactive=true')).toEqual(['abcd', 4])
+  expect(await listed('?include_inactive=true&page=2&limit=3')).toEqual(['d', 4])
+})
+
+test('keys are listed by client, and revoked keys only on request', async () => {
+  const { clients, read } = await limitsApi()
+  const keys = [
+    { client_id: 'b', label: '3', revoked_at: null },
+    { client_id: 'a', label: '2', revoked_at: null },
+    { client_id: 'a', label: '1', revoked_at: 5 },
+  ]
+  for (const [index, key] of keys.entries()) {
+    const key_hash = String(index)
+    clients.set(key_hash, { ...key, key_id: key_hash, key_hash, tier: 'free', created_at: 9 - index })
+  }
+  const listed = async (query: string) => {
+    const { clients: found, total } = await read(`clients${query}`)
+    return [found.map(({ label }) => label).join(''), total]
+  }
+  expect(await listed('')).toEqual(['23', 2])
+  expect(await listed('?include_revoked=true')).toEqual(['123', 3])
+  expect(await listed('?include_revoked=true&page=2&limit=2')).toEqual(['3', 3])
 })

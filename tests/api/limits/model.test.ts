@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { limitedPaths } from '../../../api/limits/core/limited-paths.ts'
-import { NewKeyBody, NewRuleBody, RuleBody, RuleSchema, ruleJson } from '../../../api/limits/model.ts'
+import { CheckBody, NewKeyBody, NewRuleBody, RuleBody, RuleSchema, ruleJson } from '../../../api/limits/model.ts'
 import { ruleOf } from '../../../schemas/limit-rule.ts'
 
 test('a rule for a path that no service limits is shown with a warning', () => {
@@ -42,4 +42,46 @@ test('a rule for HEAD is refused, because HEAD counts as GET and the rule would 
   const draft = (endpoint_pattern: string) => RuleBody.safeParse({ match: { endpoint_pattern }, limit: 1, window_seconds: 60 })
   expect(draft('HEAD /a').error?.issues).toMatchObject([{ message: expect.stringContaining('GET') }])
   expect(draft('GET /a').success).toBe(true)
+})
+
+test('the numbers of a rule have documented bounds and defaults', () => {
+  const match = { endpoint_pattern: '/a' }
+  const isRule = (fields: object) => RuleBody.safeParse({ match, limit: 1, window_seconds: 1, ...fields }).success
+  const most = 2_147_483_647
+  for (const fields of [{ limit: most }, { limit: 1, burst_allowance: most - 1 }, { window_seconds: 31_536_000 }])
+    expect([fields, isRule(fields)]).toEqual([fields, true])
+  const wrong = [
+    { limit: 0 },
+    { limit: most + 1 },
+    { limit: 2, burst_allowance: most - 1 },
+    { burst_allowance: -1 },
+    { window_seconds: 0 },
+    { window_seconds: 31_536_001 },
+    { match: { ...match, key: [] } },
+    { match: { ...match, key: ['users'] } },
+  ]
+  for (const fields of wrong) expect([fields, isRule(fields)]).toEqual([fields, false])
+  expect(RuleBody.parse({ match, limit: 1, window_seconds: 1 })).toEqual({
+    match: { ...match, tier: '*', key: ['client'] },
+    limit: 1,
+    window_seconds: 1,
+    action: 'reject',
+    burst_allowance: 0,
+  })
+})
+
+test('the id of a client with a key cannot be that of a caller without a key', () => {
+  const isClient = (client_id: string) => NewKeyBody.safeParse({ client_id }).success
+  for (const id of ['user:42', 'certificate:gateway', 'ip:192.0.2.1', 'a b', 'c'.repeat(101), ''])
+    expect([id, isClient(id)]).toEqual([id, false])
+  for (const id of ['users:42', 'ops@example.com', 'c'.repeat(100)]) expect([id, isClient(id)]).toEqual([id, true])
+  expect(NewKeyBody.parse({ client_id: 'acme' })).toEqual({ client_id: 'acme', tier: 'free', label: '' })
+})
+
+test('a gateway must name the caller in some way, and counts 1 to 1,000 requests', () => {
+  const isCheck = (fields: object) => CheckBody.safeParse({ method: 'GET', path: '/a', ...fields }).success
+  expect(isCheck({})).toBe(false)
+  for (const fields of [{ api_key: 'k' }, { user_id: '42' }, { ip: '192.0.2.1' }]) expect(isCheck(fields)).toBe(true)
+  expect([0, 1, 1_000, 1_001].map((cost) => isCheck({ user_id: '42', cost }))).toEqual([false, true, true, false])
+  expect(CheckBody.parse({ method: 'GET', path: '/a', user_id: '42' }).cost).toBe(1)
 })

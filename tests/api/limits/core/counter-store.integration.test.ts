@@ -95,6 +95,17 @@ test('every decision equals that of the exact model, for random arrivals and at 
   )
 })
 
+test('a bucket whose capacity is raised so far that it is full only in billions of years still decides', async () => {
+  const { store, setTime } = await clocked()
+  await setTime(START_US)
+  const year = { limit: 1, windowSeconds: 31_536_000 }
+  const counter = counterOf({ ...year, burst: 1 })
+  expect([await take(store, counter), await take(store, counter), await take(store, counter)]).toEqual([true, true, false])
+  const raised = { ...counter, limit: { ...year, burst: 2_147_483_646 } }
+  await setTime(START_US + 2 * year.windowSeconds * US_PER_SECOND)
+  expect([await take(store, raised), await take(store, raised), await take(store, raised)]).toEqual([true, true, false])
+})
+
 test('requests in the same turn of the event loop share script calls, which decide them one after another', async () => {
   const { scripts, setTime } = await clocked()
   let calls = 0

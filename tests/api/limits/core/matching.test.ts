@@ -1,8 +1,10 @@
+import keySlot from 'cluster-key-slot'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { LimitedCaller } from '../../../../api/kit/limited-caller.ts'
 import { parsePattern } from '../../../../api/limits/core/endpoint-pattern.ts'
 import { compileRules } from '../../../../api/limits/core/matching.ts'
+import { compileRule } from '../../../../api/limits/core/rule.ts'
 import { type GivenRule, ruleOf } from '../../../../schemas/limit-rule.ts'
 import type { LimitRule } from '../../../../schemas/limits/types.ts'
 
@@ -148,4 +150,19 @@ test('the lookup finds the same rule as sorting all matching rules', () => {
     }),
     { numRuns: 500 },
   )
+})
+
+test('a counter is in the slot of its tag, even if the caller has an empty id', () => {
+  const ids = fc.oneof(fc.constantFrom('', '{', '}', '{}', 'a}b', '{a'), fc.string({ unit: 'grapheme' }))
+  fc.assert(
+    fc.property(ids, (clientId) => {
+      const { key, tag } = compileRule(rule('r', '*')).counterFor({ ...PRO, clientId })
+      expect(keySlot(key)).toBe(keySlot(tag))
+    }),
+  )
+})
+
+test('the number of prefixes is not bounded', () => {
+  const rules = Array.from({ length: 150_000 }, (_, at) => rule(`r${at}`, `/a/${at}/*`))
+  expect(matched(rules, 'GET /a/149999/x')).toEqual(['r149999'])
 })

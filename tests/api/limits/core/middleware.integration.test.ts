@@ -5,6 +5,7 @@ import type { RuleStatus } from '../../../../api/limits/core/limiter.ts'
 import { rateLimit } from '../../../../api/limits/core/middleware.ts'
 import { testStack, uniqueName } from '../../../stack/index.ts'
 
+const LONGEST_WINDOW_SECONDS = 9_000_000_000
 const SOON = { timeout: 30_000, interval: 10 }
 
 test('a Hono app can be limited, even while Redis is gone', async () => {
@@ -44,4 +45,22 @@ test('a Hono app can be limited, even while Redis is gone', async () => {
   expect((await get('/api/hello')).status).toBe(429)
   const others = [1, 2, 3].map(() => get('/api/hello', '192.0.2.2'))
   expect((await Promise.all(others)).map(({ status }) => status)).toEqual([200, 200, 429])
+})
+
+test('Redis decides by a rule with the longest window, and a longer window is refused when the app starts', async () => {
+  const redis = new Redis(await testStack().redis())
+  onTestFinished(() => redis.disconnect())
+  const failures: string[] = []
+  const limitedBy = (window_seconds: number) =>
+    rateLimit({
+      redis,
+      rules: [{ rule_id: uniqueName('rule'), endpoint_pattern: '*', limit_count: 1, window_seconds }],
+      onFailure: (reason) => void failures.push(reason),
+    })
+  expect(() => limitedBy(Number.MAX_SAFE_INTEGER)).toThrow('window_seconds')
+  const app = new Hono()
+  app.use(limitedBy(LONGEST_WINDOW_SECONDS))
+  app.get('/', (c) => c.text('hello'))
+  await expect.poll(async () => (await app.request('/')).status, SOON).toBe(429)
+  expect(failures).not.toContain('error_reply')
 })

@@ -70,12 +70,21 @@ test("an app's prefix is part of the keys of its counters, and must not contain 
   expect(() => limitedApp({ keyPrefix: '{shop}' })).toThrow('braces')
 })
 
+test('a field of a rule that is undefined has its default', async () => {
+  const absent = { tier: undefined, key: undefined, burst_allowance: undefined, action: undefined, is_active: undefined }
+  const { ask } = limitedApp({ rules: [{ ...RULE, ...absent }] })
+  expect([await ask('/text'), await ask('/text'), await ask('/text')].map(({ status }) => status)).toEqual([200, 200, 429])
+})
+
 test.each([
   [{ endpoint_pattern: 'GET/text' }, 'GET/text is not'],
   [{ endpoint_pattern: 'HEAD /text' }, 'GET'],
   [{ limit_count: 0 }, 'limit_count'],
   [{ window_seconds: Number.NaN }, 'window_seconds'],
   [{ burst_allowance: -1 }, 'burst_allowance'],
+  [{ key: [] }, 'key'],
+  [{ key: ['users'] as never }, 'key'],
+  [{ action: 'refuse' as never }, 'action'],
 ])('a rule with %o is refused when the app starts', (fault, reason) => {
   expect(() => limitedApp({ rules: [{ ...RULE, ...fault }] })).toThrow(new RegExp(`^rate limit rule two: .*${reason}`))
 })
@@ -100,6 +109,21 @@ describe('an error in the limiter never fails the request', () => {
     const { ask, warnings } = limitedApp({ callerOf: broken })
     expect((await ask('/text')).status).toBe(200)
     expect(warnings).toEqual([{ requests: 1, reason: 'fault', cause: 'a bug' }])
+  })
+
+  test('a rejected promise of a callback becomes a process warning instead of ending the process', async () => {
+    const told: string[] = []
+    const hear = (warning: Error) => void told.push(`${warning.name}: ${warning.message}`)
+    process.on('warning', hear)
+    onTestFinished(() => void process.off('warning', hear))
+    const rejecting = async () => broken()
+    const { ask, redis } = limitedApp({ onViolation: rejecting, onFailure: rejecting, warn: rejecting })
+    for (let request = 0; request < 3; request++) await ask('/text')
+    await expect.poll(() => told.length).toBe(1)
+    redis.error = new Error('connection refused')
+    await ask('/text')
+    await expect.poll(() => told.length).toBe(3)
+    expect(new Set(told)).toEqual(new Set(['RateLimitWarning: A callback of rateLimit threw: a bug']))
   })
 
   test('an error in a callback becomes a process warning', async () => {

@@ -38,6 +38,14 @@ test('a window continues from the last reply and slides like that of the store',
   expect(admitted(WINDOW, 20)).toBe(10)
 })
 
+test('counts are remembered from 1/64 of a limit', () => {
+  const { admitted, learn } = counts()
+  const counter = (name: string): Counter => ({ key: name, tag: name, limit: { limit: 640, windowSeconds: 60, burst: 0 } })
+  learn(counter('below'), 1, 8)
+  learn(counter('reached'), 1, 9)
+  expect([admitted(counter('below'), 1_000), admitted(counter('reached'), 1_000)]).toEqual([640, 630])
+})
+
 test('a bucket continues from the last reply and is refilled', () => {
   const { clock, admitted, learn } = counts()
   learn(BUCKET, 1, 4_000_000)
@@ -83,6 +91,24 @@ test('units that the store has not counted are owed, and count until they are ch
   expect(own.chargesFor([ask(WINDOW)])).toEqual([])
   own.owe(charges)
   expect(own.chargesFor([ask(WINDOW)])).toEqual(charges)
+})
+
+test('a bucket does not owe tokens that have been refilled since they were taken', () => {
+  const { own, clock, ask, admitted, learn } = counts()
+  // The bucket gets one token per second, so a caller with one request per second never lacks more than one token.
+  for (let second = 0; second < 600; second++) {
+    expect(admitted(BUCKET, 1, DOWN)).toBe(1)
+    clock.ms += 1_000
+  }
+  // The store is so slow that all answers are late. They must not count the refilled tokens as missing either.
+  for (let answer = 0; answer < 2; answer++) learn(BUCKET, 0, 65_000_000, 0, true)
+  expect(own.chargesFor([ask(BUCKET)])).toEqual([])
+  expect(admitted(BUCKET, 60, DOWN)).toBe(60)
+  clock.ms += 20_000
+  expect(own.chargesFor([ask(BUCKET)])).toMatchObject([{ mode: 'charge', counter: BUCKET, units: 40 }])
+  expect(admitted(BUCKET, 10, DOWN)).toBe(10)
+  clock.ms += 86_400_000
+  expect(own.chargesFor([ask(BUCKET)])).toEqual([])
 })
 
 test('if one shard has decided its part of a request, only the rest is counted', () => {
