@@ -5,6 +5,7 @@ import { type ApiClients, callerOf } from './core/caller.ts'
 import type { Limiter, Verdict } from './core/limiter.ts'
 import { rateHeaders } from './core/rate-headers.ts'
 import type { CheckInput } from './model.ts'
+import { normalisedPath } from './normalised-path.ts'
 
 /** Address that is used if a gateway sends no address. */
 const NO_ADDRESS = ''
@@ -52,21 +53,6 @@ function reasonOf(verdict: Verdict) {
 function withoutQuery(target: string): string {
   const end = target.search(/[?#]/)
   return end < 0 ? target : target.slice(0, end)
-}
-
-const ENCODED = /%[0-9A-Fa-f]{2}/g
-const UNRESERVED = /^[A-Za-z0-9._~-]$/
-
-/**
- * Normalises the encoding of a path as RFC 3986, 6.2.2 describes: unreserved characters are not encoded, and
- * hexadecimal digits are in capitals. Otherwise, a request could bypass the rule for its exact path by encoding a
- * letter.
- */
-function normalisedPath(path: string): string {
-  return path.replaceAll(ENCODED, (encoded) => {
-    const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16))
-    return UNRESERVED.test(character) ? character : encoded.toUpperCase()
-  })
 }
 
 function addressOf({ ip }: CheckInput, isWide: boolean): string {

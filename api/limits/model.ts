@@ -3,6 +3,7 @@ import type { LimitRule } from '../../schemas/limits/types.ts'
 import { normalised } from '../../schemas/normalised.ts'
 import { parsePattern } from './core/endpoint-pattern.ts'
 import type { LimitedPaths } from './core/limited-paths.ts'
+import { normalisedPath } from './normalised-path.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_RULE_ID = 100
@@ -50,6 +51,7 @@ const Match = z.strictObject({
   endpoint_pattern: z
     .string()
     .max(MAX_PATTERN)
+    .overwrite(normalisedPath)
     .refine((text) => parsePattern(text) !== undefined, 'must be an exact path, /a/prefix/* or *, optionally after a method: POST /a/*')
     .refine((text) => parsePattern(text)?.method !== 'HEAD', 'must name GET instead of HEAD, because HEAD counts as GET')
     .openapi({ description: '`/exact/path`, `/a/prefix/*` or `*`. An HTTP method may precede it.', example: 'GET /api/v1/products/*' }),

@@ -44,6 +44,14 @@ test('a rule for HEAD is refused, because HEAD counts as GET and the rule would 
   expect(draft('GET /a').success).toBe(true)
 })
 
+test('the encoding of a pattern is normalised like that of a checked path, so that the rule applies', () => {
+  const stored = (endpoint_pattern: string) =>
+    RuleBody.parse({ match: { endpoint_pattern }, limit: 1, window_seconds: 60 }).match.endpoint_pattern
+  expect(stored('GET /a/%7Euser/*')).toBe('GET /a/~user/*')
+  expect(stored('/f%c3%bcr')).toBe('/f%C3%BCr')
+  expect(stored('/a%2fb')).toBe('/a%2Fb')
+})
+
 test('the numbers of a rule have documented bounds and defaults', () => {
   const match = { endpoint_pattern: '/a' }
   const isRule = (fields: object) => RuleBody.safeParse({ match, limit: 1, window_seconds: 1, ...fields }).success
