@@ -144,8 +144,7 @@ function flag(c: Context, name: string): boolean {
 }
 
 /**
- * Parses the request body as a JSON object. Ignores the content type, because clients often send none or a different
- * one.
+ * Parses the request body as a JSON object. Ignores the content type, because clients often send none or a wrong one.
  */
 async function body<T>(c: Context): Promise<T> {
   const content = await c.req.text()
