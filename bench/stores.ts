@@ -1,7 +1,6 @@
 /**
- * `npm run bench:stores`: measures the cost of a store per key, and compares it with a plain Map and the bare database
- * binding. Prints the medians of several rounds in µs per key, and then the size, the accuracy and the costs of
- * seen-sets.
+ * `npm run bench:stores`: measures the cost per key of a store, a plain Map and the bare database binding. Prints the
+ * medians of several rounds in µs per key, and then the size, the accuracy and the costs of seen-sets.
  */
 import { join } from 'node:path'
 import { avroValue, type KeyedStore, keyedStore, utf8 } from '../pipelines/engine/index.ts'
@@ -114,7 +113,7 @@ function benchStore(backend: StateBackend, name: string, cacheBytes: number): vo
   }
 }
 
-/** Measures the cost of a record whose key is in memory and has already changed since the last commit. */
+/** Measures a get and a put of keys whose values are in memory and have already changed since the last commit. */
 function benchHot(backend: StateBackend): void {
   const store = openStore(backend, 4 * keyCount * CARD_BYTES)
   for (let i = 0; i < keyCount; i++) store.put(keys[i], newCard(i))

@@ -13,7 +13,7 @@ const MAX_BYTES = 10_485_760
 const LARGEST_SHARE = 0.001
 const SOURCE_FOLDERS = ['api/kit', 'pipelines/engine', 'kafka/client']
 
-/** Returns a generator of distinct texts that compress like code. */
+/** Returns a function that generates distinct texts, which compress like code. */
 export function contents(random: () => number): () => Buffer {
   const root = join(import.meta.dirname, '..', '..')
   const source = SOURCE_FOLDERS.flatMap((folder) =>

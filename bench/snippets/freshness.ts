@@ -15,7 +15,7 @@ const TARGET_MS = 60_000
 
 /**
  * Creates a snippet every half second and reads it until its view count is no longer 0, for at most twice the target.
- * Returns how long the reads of each snippet took, in ms and in ascending order.
+ * Returns the time from the creation of each snippet to its last read, in ms and in ascending order.
  */
 export async function viewsFreshness({ client, create, from, seconds }: FreshnessOptions): Promise<number[]> {
   async function probe(): Promise<number> {

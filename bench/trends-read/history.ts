@@ -28,7 +28,7 @@ interface HistoryServers {
   stop(): Promise<void>
 }
 
-/** Starts servers and fills the table with a term that occurs in every region in every minute. */
+/** Starts servers and fills the table with a term that occurs in every region in every minute of the last 89 days. */
 export async function startHistoryServers(folder: string): Promise<HistoryServers> {
   const servers = await startServers(folder)
   const parts: { stop(): Promise<void> }[] = []
@@ -45,7 +45,7 @@ export async function startHistoryServers(folder: string): Promise<HistoryServer
     const url = api.line.url as string
     await untilReady(url)
     const isWhole = async () => (await fetch(url + SCENARIOS[0].pathOf(REQUESTS))).ok
-    await waitUntil(isWhole, { what: 'the tables of volumes', timeoutMs: TABLES_TIMEOUT_MS })
+    await waitUntil(isWhole, { what: 'complete volume tables', timeoutMs: TABLES_TIMEOUT_MS })
     const now = Math.floor(Date.now() / MS_PER_MINUTE) * MS_PER_MINUTE
     for (let day = DAYS; day > 0; day--) await servers.execute(insertOf(now - day * MINUTES_PER_DAY * MS_PER_MINUTE))
     return { servers, url, stop }

@@ -66,9 +66,9 @@ export function withHotTerm(backlog: Backlog, share: number): Backlog {
 }
 
 /**
- * Returns the number of contributions of a tweet to counts, by the rules in docs/services/trends.md#what-counts. This
+ * Returns how many contributions a tweet makes to counts, by the rules in docs/services/trends.md#what-counts. This
  * code is independent of the pipeline.
- * @param byUser number of earlier tweets by user and term; the tweet is added to it
+ * @param byUser numbers of earlier tweets by user and term; the function adds this tweet
  */
 function countOf(tweet: Tweet, byUser: Map<string, number>): number {
   if (tweet.bot_score > MAX_BOT_SCORE) return 0

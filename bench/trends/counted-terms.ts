@@ -12,7 +12,7 @@ export function termsOf({ hashtags, phrases }: Pick<Tweet, 'hashtags' | 'phrases
 /**
  * Returns the terms for which a tweet counts, by the documented limit per user and term. The function ignores times, so
  * all tweets of a user must be within one hour. It does not check whether the tweet is by a bot.
- * @param byUser number of earlier tweets by user and term; the tweet is added to it
+ * @param byUser numbers of earlier tweets by user and term; the function adds this tweet
  */
 export function countedTerms(tweet: Tweet, byUser: Map<string, number>): string[] {
   return [...termsOf(tweet)].filter((term) => {

@@ -33,7 +33,7 @@ export function drawnRegions(count: number, random: Random): number[] {
 }
 
 /**
- * Waits until every region has a list for the same window, which ends at or after `end`.
+ * Waits until all of the given regions have a list for the same window, which ends at or after `end`.
  * @param end time by which all tweets were acknowledged, epoch ms
  * @returns the lists by region
  */

@@ -15,8 +15,8 @@ export interface Progress {
   /** Time at which the committed offsets covered the input, epoch ms. */
   readonly inputAt: number
   /**
-   * Time at which every count had reached its term's state, epoch ms. After that, the pipeline only renews lists, at
-   * fixed times that do not depend on the number of tweets.
+   * Time at which every count had reached its term's state, epoch ms. After that, the pipeline only renews lists and
+   * publishes volumes, at fixed times that do not depend on the number of tweets.
    */
   readonly countedAt: number
 }

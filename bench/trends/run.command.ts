@@ -10,7 +10,7 @@ const MAX_BACKLOG_MINUTES = 45
 export default command({
   call: 'npm run bench:trends --',
   description:
-    'Measures the trends pipeline (topology and sinks) in real worker processes, on its own servers, and verifies the sum of all counts in ClickHouse. bench:trends-read measures the read side. Linux only, because times and memory come from /proc.',
+    'Measures the trends pipeline (topology and sinks) in real worker processes, on its own servers, and verifies the sum of all counts in ClickHouse. bench:trends-read measures the read side. Linux only, because CPU times and memory come from /proc.',
   options: {
     events: integer('Number of tweets in the measured backlog.', { default: 300_000, min: 1 }),
     stream: choice(

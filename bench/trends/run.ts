@@ -61,7 +61,7 @@ async function oneRun(servers: BenchServers, workerCount: number): Promise<Throu
     await verifyContributions(servers, workers, backlog.contributions)
     const contributions = (backlog.contributions / backlog.tweets.length).toFixed(1)
     say(
-      `verified; per tweet: ${contributions} contributions, ${await rowsPerTweet(servers, backlog.tweets.length)} rows of volumes in ClickHouse`,
+      `verified; per tweet: ${contributions} contributions, ${await rowsPerTweet(servers, backlog.tweets.length)} volume rows in ClickHouse`,
     )
     return figures
   } finally {
@@ -156,7 +156,7 @@ async function restarts(): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  say('This benchmark measures the pipeline; npm run bench:trends-read measures the reading of lists.')
+  say('This benchmark measures the pipeline; npm run bench:trends-read measures the read side.')
   say(describeMachine(), true)
   say(
     `Each backlog has ${values.events} tweets of the last ${values.minutes} minutes from the ${values.stream} stream${values.hot > 0 ? `, and a share of ${values.hot} has the same additional term` : ''}. Topics that are keyed by term have ${values.terms} partitions. Processing is exactly-once, and the sum of all counts is verified in ClickHouse.`,

@@ -102,7 +102,7 @@ function steadyStream({ tweetAt, perRepetition }: RepeatedTweets, rate: number, 
       return { at: at(each), tweet: tweetAt(each, at(each)) }
     },
     repetitions() {
-      // The reader requests each tweet before the tweet is due, and has not sent the last one.
+      // `measureFreshness` requests each tweet before the tweet is due, so it has not sent the last one.
       const sent = number - 1
       return Array.from({ length: Math.ceil(sent / perRepetition) }, (_, index) =>
         tweets(index * perRepetition, Math.min(sent, (index + 1) * perRepetition)),

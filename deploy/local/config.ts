@@ -155,7 +155,7 @@ function portsOf(env: Settings): [setting: string, port: number][] {
 export function localConfig(env: Environment = process.env): LocalConfig {
   return readSettings(env, ({ read, surroundings }) => {
     const local = read(localSettings)
-    // Without this check, the processes would refuse wrong settings of Kafka only after the servers have started.
+    // Without this check, the processes would refuse wrong Kafka settings only after the servers have started.
     read(kafkaSettings)
     return () => ({ home: surroundings.home, ...configOf(local.value()) })
   })
@@ -199,7 +199,7 @@ function configOf(settings: Settings) {
      * first process. The ports of further processes follow in steps of `API_PORT_STEP`.
      */
     servicePorts,
-    /** Default values for settings of services that the user has not set. */
+    /** Default values for those service settings that the user has not set. */
     serviceEnv: Object.fromEntries(derived.filter(([name]) => (settings as Values<Variables>)[name] === undefined)),
     apiServices: settings.API_SERVICES?.join(','),
     /** The public URL that the user has set; if undefined, it is derived from the API's port. */

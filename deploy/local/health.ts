@@ -45,7 +45,8 @@ export async function isRedisHealthy(url: string): Promise<boolean> {
 }
 
 /**
- * Returns true if the path responds with a 2xx status.
+ * Returns true if the server answers a GET request for the path with a 2xx status. Throws if the server does not
+ * answer.
  * @param url may contain a user and a password. They are sent in a header, because `fetch` does not accept them in a
  * URL
  */

@@ -19,7 +19,8 @@ interface RunnerReport {
 const TIMEOUT_MS = 2_000
 
 /**
- * Queries every worker. Leaves out workers that do not respond, because their health checks report them.
+ * Queries every worker, and returns the lag of each topology and sink in the order of their names. Leaves out workers
+ * that do not respond, because their health checks report them.
  * @param workers base URLs
  */
 export async function pipelineLags(workers: readonly string[]): Promise<PipelineLag[]> {

@@ -25,8 +25,9 @@ export interface Addresses {
 }
 
 /**
- * A process that ends is noticed at once, so this limit matters only for a process that hangs. The limit is long,
- * because a worker has a nice value and may start slowly while other programs keep the cores busy.
+ * Time limit for starting. A process that ends is noticed at once, so this limit matters only for a process that hangs.
+ * The limit is long, because a worker may have a low priority. It may then start slowly while other programs keep the
+ * cores busy.
  */
 const START_TIMEOUT_MS = 180_000
 /**

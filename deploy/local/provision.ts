@@ -25,9 +25,9 @@ const ALL_SERVICES: ProvisionedServices = { schemas: serviceSchemas, pipelines: 
 
 /**
  * Creates the public topics and the internal topics of topologies and sinks, and registers the schemas of the public
- * topics, so that any producer finds topics and schemas. Workers also create missing topics, but with the partition
- * counts for a small machine. The partition count of an existing topic is never changed, because keys would move
- * between partitions. Existing topics that promise to erase records get the declared configuration.
+ * topics. After that, any producer finds its topics and schemas. Workers also create missing topics, but with the
+ * partition counts for a small machine. The partition count of an existing topic is never changed, because keys would
+ * move between partitions. Existing topics that promise to erase records get the declared configuration.
  * @param services the services whose topics are created; all by default
  * @param signal when it fires, the work ends at its next request
  * @returns the number of public topics

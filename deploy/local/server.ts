@@ -41,7 +41,7 @@ const OBSTACLES = {
 export function serverComponent(spec: ServerSpec): Component {
   let child: Child | undefined
   let starting: Promise<'started' | 'reused'> | undefined
-  /** True from a call of `stop` until the next start. */
+  /** True from a call to `stop` until the next start. */
   let stopped = false
   const fingerprint = spec.fingerprint ?? spec.address
 

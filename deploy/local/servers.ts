@@ -20,7 +20,7 @@ export interface StackServer {
   readonly setting: string
 }
 
-/** Returns all servers. The running services determine which of them are started. */
+/** Returns all servers. The chosen services determine which of them are started. */
 export function stackServers(config: LocalConfig, home: Home): Record<ServerName, StackServer> {
   const place = (name: ServerName) => ({ dataDir: join(home.data, name), runDir: home.run, logFile: join(home.logs, `${name}.log`) })
   const kafka = stackServer('kafka', 'KAFKA_BROKERS', config.kafka, ({ port, controllerPort, heapMb }) =>

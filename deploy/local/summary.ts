@@ -35,7 +35,7 @@ function suggestions(config: LocalConfig, home: Home): string[][] {
 function tables({ clickhouse }: LocalConfig, home: Home): string[][] {
   if (clickhouse.given !== undefined) return []
   const user = `${CLICKHOUSE_USER}:${clickhousePassword(home)}`
-  return [['the tables, by SQL', `curl -u ${user} 'http://localhost:${clickhouse.port}/?query=SHOW+TABLES'`]]
+  return [['the ClickHouse tables', `curl -u ${user} 'http://localhost:${clickhouse.port}/?query=SHOW+TABLES'`]]
 }
 
 /** Aligns rows in columns; the last column is not padded. */

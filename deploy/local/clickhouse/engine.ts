@@ -52,7 +52,7 @@ const UNKNOWN_EXCEPTION = 1002
 const PARALLEL_QUERIES = 12
 /**
  * Maximum number of waiting queries. ClickHouse executes this many short queries in about a second, so a longer queue
- * would delay every query by more than a second.
+ * would delay new queries by more than a second.
  */
 const WAITING_QUERIES = 2_000
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/

@@ -20,8 +20,8 @@ const CLUSTER_ID_BYTES = 16
 const JVM_OPTIONS = ['-XX:+UseParallelGC', '-XX:-UsePerfData', '-Xss512k', '-Djava.awt.headless=true']
 /**
  * JVM options that delay the optimising compiler. They quadruple the number of calls after which a method is compiled.
- * With the default, the compiler uses a third of the CPU time of an idle broker. Under load, methods reach this number
- * within seconds.
+ * With the default, the compiler uses a third of an idle broker's CPU time in the first minutes. Under load, methods
+ * reach this number within seconds.
  */
 const OPTIMISE_LATER = [
   '-XX:Tier4InvocationThreshold=20000',

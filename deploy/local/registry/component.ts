@@ -8,8 +8,8 @@ const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url))
 const START_TIMEOUT_MS = 30_000
 const STOP_GRACE_MS = 5_000
 /**
- * Heap limit of the process. The registry stores about 200 schemas with all of their types, and every worker that
- * starts registers its schemas again. Without a limit, Node would collect garbage too rarely.
+ * Heap limit of the process. The registry keeps about 200 schemas in memory, and every worker that starts registers its
+ * schemas again. Without a limit, Node would collect garbage too rarely.
  */
 const HEAP_MB = 128
 

@@ -144,8 +144,7 @@ function flag(c: Context, name: string): boolean {
 }
 
 /**
- * Parses the request body as a JSON object. Ignores the content type, because clients often send none or a different
- * one.
+ * Parses the request body as a JSON object. Ignores the content type, because clients often send none or a wrong one.
  */
 async function body<T>(c: Context): Promise<T> {
   const content = await c.req.text()
@@ -157,7 +156,8 @@ async function body<T>(c: Context): Promise<T> {
   } catch {
     throw new RegistryError('invalidRequest', 'The body is not JSON')
   }
-  if (value === null || typeof value !== 'object') throw new RegistryError('invalidRequest', 'The body is not a JSON object')
+  if (value === null || typeof value !== 'object' || Array.isArray(value))
+    throw new RegistryError('invalidRequest', 'The body is not a JSON object')
   return value as T
 }
 

@@ -96,8 +96,8 @@ export function registryState(): RegistryState {
 }
 
 /**
- * Returns the canonical text of a stored schema, or its own text if it cannot be parsed as Avro. If another registry
- * wrote to the topic, it may contain schemas that are not Avro.
+ * Returns the canonical text of a stored schema, or its own text if it cannot be parsed as Avro. A topic to which
+ * another registry wrote may contain such schemas.
  */
 function identityOf(schema: string): string {
   try {

@@ -25,7 +25,7 @@ const JVM_OPTIONS = [
 
 export interface SearchCommandOptions {
   readonly jars: string
-  /** Jar with the main class. */
+  /** Jar with the main class and the plugin. */
   readonly nodeJar: string
   readonly dataDir: string
   readonly port: number
