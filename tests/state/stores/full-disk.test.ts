@@ -45,3 +45,13 @@ test('a rewrite does not continue a copy that could not be removed', async () =>
   expect(Array.from(backend.session(TOPOLOGY).column('totals', 0).scan({}), ([key]) => String(key))).toEqual(['kept'])
   await backend.close()
 })
+
+test(
+  'a run that ends because the disk is full reports this, although the database cannot be closed properly',
+  () => {
+    expect(outputOf('run-on-full-disk.ts', newFolder(), 2_048)).toMatch(
+      /^StateUnavailable: writing the state of orders in .*: File too large$/,
+    )
+  },
+  CHILD_TIMEOUT_MS,
+)
