@@ -87,6 +87,7 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
     live,
     directory,
     columnSpaces: new Map(),
+    spareBatches: [],
     keys: scratch(),
     values: scratch(),
     scrub() {
