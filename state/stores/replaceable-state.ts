@@ -67,7 +67,8 @@ export async function withReplaceableState<Result>(
   try {
     result = await run(backend)
   } catch (error) {
-    await backend.close()
+    // After a failed write, closing may fail as well. The caller needs the first error, which names the cause.
+    await backend.close().catch(() => undefined)
     deleteIfDamaged(error)
     throw error
   }

@@ -87,6 +87,7 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
     live,
     directory,
     columnSpaces: new Map(),
+    spareBatches: [],
     keys: scratch(),
     values: scratch(),
     scrub() {
@@ -123,6 +124,8 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
   async function rewrite(): Promise<boolean> {
     const next = nextGeneration(generation)
     const old = live.current
+    // An earlier copy may be left. Rows that were deleted since would return with it.
+    rmSync(databaseFolder(folder, next), { recursive: true, force: true })
     const copy = await openDatabase(binding, options, databaseFolder(folder, next), true)
     const follower = live.follow()
     try {
@@ -144,7 +147,8 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
     } catch (error) {
       mustScrub = true
       follower.stop()
-      await closeDatabase(binding, copy)
+      // If the disk is full, closing fails as well. The copy must be removed nevertheless.
+      await closeDatabase(binding, copy).catch(() => undefined)
       rmSync(databaseFolder(folder, next), { recursive: true, force: true })
       throw stateError(`rewriting the state in ${folder}`, error)
     }

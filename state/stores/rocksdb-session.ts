@@ -24,6 +24,11 @@ export interface SharedDatabase {
   readonly directory: Directory
   /** The current key spaces of the opened columns, by `spaceName`. */
   readonly columnSpaces: Map<string, ColumnSpace>
+  /**
+   * Empty batches that are kept for reuse. All sessions share them, because a batch keeps the memory that its largest
+   * content took. If each session had its own, a backlog or a restore would leave large batches in all of them forever.
+   */
+  readonly spareBatches: Batch[]
   readonly keys: Scratch
   readonly values: Scratch
   /** Requests a rewrite of the database. */
@@ -33,14 +38,16 @@ export interface SharedDatabase {
 }
 
 interface OpenBatch extends StateBatch {
+  /** The batch of the database. It is taken from the spare batches when it is first used. */
   readonly batch: Batch
 }
 
+/** Maximum number of spare batches. Few sessions have changes in their batches at the same time. */
+const MAX_SPARE_BATCHES = 8
+
 /** Opens the stores and positions of one topology, with a separate open batch. */
 export function rocksdbSession(shared: SharedDatabase, topology: string): StateSession {
-  const { binding, live, directory, columnSpaces, failed } = shared
-  /** Empty batches that are kept for reuse. */
-  const spare: Batch[] = []
+  const { binding, live, directory, columnSpaces, spareBatches, failed } = shared
   const columns = new Map<string, StateColumn>()
   let open = newBatch()
   const current = {
@@ -49,30 +56,35 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
     },
   }
 
-  function emptyBatch(): Batch {
-    return spare.pop() ?? binding.batch_init()
-  }
-
   function newBatch(): OpenBatch {
-    let batch = emptyBatch()
+    let batch: Batch | undefined
     const positions = new Map<string, number | null>()
 
+    function filled(): Batch {
+      batch ??= spareBatches.pop() ?? binding.batch_init()
+      return batch
+    }
+
     function clear(): void {
-      binding.batch_clear(batch)
       positions.clear()
+      if (batch === undefined) return
+      binding.batch_clear(batch)
+      if (spareBatches.length < MAX_SPARE_BATCHES) spareBatches.push(batch)
+      batch = undefined
     }
 
     return {
       get batch() {
-        return batch
+        return filled()
       },
       putPosition(position, offset) {
         const name = positionName(topology, position)
         positions.set(name, offset)
-        if (offset === null) binding.batch_del(batch, positionKey(name), undefined)
-        else binding.batch_put(batch, positionKey(name), positionValue(offset), undefined)
+        if (offset === null) binding.batch_del(filled(), positionKey(name), undefined)
+        else binding.batch_put(filled(), positionKey(name), positionValue(offset), undefined)
       },
       write() {
+        if (batch === undefined) return
         let isFree: boolean
         try {
           isFree = live.write(batch)
@@ -83,7 +95,7 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
           if (offset === null) directory.positions.delete(name)
           else directory.positions.set(name, offset)
         }
-        if (!isFree) batch = emptyBatch()
+        if (!isFree) batch = undefined
         clear()
       },
       drop: clear,
@@ -133,23 +145,7 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
     takeBatch() {
       const taken = open
       open = newBatch()
-      let hasEnded = false
-
-      /**
-       * Ends the batch. A batch that is already reused must not change any more, so only the first call has an effect.
-       */
-      function end(how: () => void): void {
-        if (hasEnded) return
-        how()
-        hasEnded = true
-        spare.push(taken.batch)
-      }
-
-      return {
-        putPosition: taken.putPosition,
-        write: () => end(taken.write),
-        drop: () => end(taken.drop),
-      }
+      return taken
     },
 
     write: () => open.write(),

@@ -17,7 +17,8 @@ const POLL_MS = 1_000
 
 /**
  * Reads a small topic up to the end that it has at the time of the call, and returns the newest value of each key.
- * Deleted keys are left out. Records that cannot be decoded are logged and skipped. Rejects when `signal` fires first.
+ * Deleted keys are left out. Records that cannot be decoded are logged and skipped. Rejects when `signal` fires first,
+ * or when the brokers do not know the topic.
  */
 export async function readTopic<K, V>({
   topic,
@@ -26,7 +27,9 @@ export async function readTopic<K, V>({
   signal,
   runtime,
 }: TopicRead<K, V>): Promise<readonly (readonly [K, V])[]> {
-  const count = (await transport.partitionCounts([topic.name])).get(topic.name) ?? 0
+  const count = (await transport.partitionCounts([topic.name])).get(topic.name)
+  // A broker that has fallen behind may not know the topic. Its values are then unknown, which is not the same as none.
+  if (count === undefined) throw new Error(`the brokers do not know the topic ${topic.name}`)
   const places = Array.from({ length: count }, (_, partition) => ({ topic: topic.name, partition }))
   const starts = await transport.offsets(places, 'earliest')
   let ends = await transport.offsets(places, 'end')

@@ -421,6 +421,16 @@ test('memory stays within the budget with 40 stores of 8 partitions', { retry: 2
   expect(Number(child.stdout)).toBeLessThan(budget)
 })
 
+test('after a backlog or a restore, 20 topologies do not each keep the memory of their largest batch', {
+  timeout: CHILD_TIMEOUT_MS,
+}, () => {
+  const budget = 64 * MIB
+  const child = spawnSync(process.execPath, [childFile('fill-sessions.ts'), newFolder(), String(budget)], { encoding: 'utf8' })
+  expect(child.stderr).toBe('')
+  expect(Number(child.stdout)).toBeGreaterThan(MIB)
+  expect(Number(child.stdout)).toBeLessThan(3 * budget)
+})
+
 test('stats report bytes on disk and in memory', async () => {
   const folder = await writtenFolder()
   const backend: StateBackend = await openRocksdbBackend({ folder })

@@ -398,6 +398,35 @@ test('while the partition count of a topic is unknown, a turn publishes nothing 
   )
 })
 
+test('a turn does not take a topic for empty because a broker that has fallen behind does not know the topic', async () => {
+  const { broker, registry, start, order, reported } = world()
+  const first = start('a', clerk('a'))
+  order('one')
+  await eventually(reported).toEqual(['a one'])
+  await first.stop()
+  const real = memoryTransport(broker)
+  let asked = 0
+  const transport: Transport = {
+    ...real,
+    partitionCounts: async (topics) => (topics.length === 1 && ++asked === 1 ? new Map() : real.partitionCounts(topics)),
+  }
+  const read: unknown[] = []
+  const job: GroupJob<string, { text: string }> = {
+    name: 'clerk',
+    requests: orders,
+    publishes: [reports],
+    async run(turn) {
+      read.push(await turn.readAll(reports).catch((error: Error) => error.message))
+      read.push(await turn.readAll(reports))
+      while (!turn.signal.aborted) await turn.nextRequest(50)
+    },
+  }
+  const runner = groupJob(job, { transport, registry, seat: loneSeat(transport, 'clerk', 'b'), runtime: systemRuntime() })
+  void runner.start()
+  onTestFinished(() => runner.stop())
+  await eventually(() => read).toEqual(['the brokers do not know the topic reports', [['key', { text: 'a one' }]]])
+})
+
 test('a turn reads a topic to its end even if the topic has lost records since the turn requested the end', async () => {
   const { broker, start, order, reported } = world()
   const first = start('a', clerk('a'))
