@@ -49,6 +49,15 @@ export function parseSchema(schema: AvroSchema): AvroType {
 }
 
 /**
+ * Parses the schema of a writer, whose defaults are not checked. Only the defaults of the reader's schema are used, and
+ * most registries accept defaults that do not fit their type, such as null for a string.
+ * @throws SchemaError
+ */
+export function parseWriterSchema(schema: AvroSchema): AvroType {
+  return parseAfresh(schema, false)
+}
+
+/**
  * Parses the text of a schema and validates it as `parseSchema` does. Keeps defaults of longs exact.
  * @throws SchemaError
  */
@@ -64,7 +73,7 @@ export function parseSchemaText(text: string): AvroType {
   return parseSchema(json as AvroSchema)
 }
 
-function parseAfresh(schema: AvroSchema): AvroType {
+function parseAfresh(schema: AvroSchema, checksDefaults = true): AvroType {
   const named = new Map<string, AvroType>()
   const defaults: { what: string; field: Field }[] = []
   let depth = 0
@@ -164,7 +173,7 @@ function parseAfresh(schema: AvroSchema): AvroType {
       order,
       properties: unknownAttributes(from, FIELD_ATTRIBUTES),
     }
-    if (field.default !== undefined) defaults.push({ what, field })
+    if (checksDefaults && field.default !== undefined) defaults.push({ what, field })
     return field
   }
 
