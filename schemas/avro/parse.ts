@@ -15,7 +15,11 @@ import {
   SchemaError,
 } from './types.ts'
 
-const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+/**
+ * A legal name. Avro's specification allows only ASCII letters, but its Java implementation, and therefore Confluent's
+ * registry, also accepts other letters.
+ */
+const NAME = /^[\p{L}_][\p{L}\p{Nd}_]*$/u
 /**
  * Maximum depth of types. Deeper schemas are mistakes or attacks. The limit stops the recursive parser before the stack
  * overflows.
@@ -219,7 +223,8 @@ function checkJsonDepth(schema: unknown): void {
 
 /**
  * Returns the names of a type. A dotted name contains its namespace. For any other name, the namespace attribute
- * applies or, without it, the namespace of the enclosing type.
+ * applies or, without it, the namespace of the enclosing type. As in Java, a namespace may contain any characters:
+ * producers write `com.my-shop` and `com.acme.Outer$`.
  */
 function namesOf(from: Properties, outer: string) {
   const what = `a ${String(from.type)}`
@@ -228,7 +233,6 @@ function namesOf(from: Properties, outer: string) {
   const namespace = dot >= 0 ? from.name.slice(0, dot) : typeof from.namespace === 'string' ? from.namespace : outer
   const name = simpleName(from.name.slice(dot + 1), what)
   if (PRIMITIVES.has(name) && namespace === '') throw new SchemaError(`"${name}" is the name of a primitive type`)
-  if (namespace !== '') for (const part of namespace.split('.')) simpleName(part, `namespace "${namespace}"`)
   const aliases = stringList(from.aliases, `aliases of "${name}"`).map((alias) => qualify(alias, namespace))
   return { name: qualify(name, namespace), aliases, namespace, doc: docOf(from) }
 }

@@ -111,3 +111,17 @@ test.each<[string, AvroSchema, unknown]>([
   const bytes = Buffer.from([0, 0, 0, 0, 9, 4, 0])
   expect(codec.decode(bytes, 0, bytes.length)).toEqual({ x: 2, y: 7 })
 })
+
+test.each([
+  ['a namespace with a hyphen', { namespace: 'com.my-shop' }, 'z'],
+  ['the namespace of a nested Java class', { namespace: 'com.acme.Outer$' }, 'z'],
+  ['a field name with an umlaut', {}, 'größe'],
+])("a value is read even if the writer's schema has %s, which Java accepts", (_, names, field) => {
+  const fields = [
+    { name: field, type: 'string' },
+    { name: 'x', type: 'int' },
+  ]
+  const codec = avroValue<Point>(schema).open(1, lookup({ 9: { type: 'record', name: 'Point', ...names, fields } }))
+  const bytes = Buffer.from([0, 0, 0, 0, 9, 0, 4])
+  expect(codec.decode(bytes, 0, bytes.length)).toEqual({ x: 2, y: 7 })
+})
