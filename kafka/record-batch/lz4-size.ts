@@ -16,10 +16,10 @@ const DICTIONARY_ID_FLAG = 0x01
 /** Bit of a block's length field. If it is set, the block is stored uncompressed. */
 const STORED_BIT = 0x80000000
 
-const NIBBLE_MAX = 15
-const LENGTH_BYTE_MAX = 255
-const MATCH_OFFSET_BYTES = 2
-const MIN_MATCH = 4
+export const NIBBLE_MAX = 15
+export const LENGTH_BYTE_MAX = 255
+export const MATCH_OFFSET_BYTES = 2
+export const MIN_MATCH = 4
 
 /**
  * Computes the unpacked size of LZ4 frames. The decompressor allocates as much memory as the data requires and has no
@@ -28,6 +28,17 @@ const MIN_MATCH = 4
  */
 export function lz4UnpackedBytes(data: Buffer): number {
   let total = 0
+  blocksOf(data, (start, end, isStored) => {
+    total += isStored ? end - start : blockBytes(data, start, end)
+  })
+  return total
+}
+
+/**
+ * Visits all blocks of LZ4 frames.
+ * @throws RangeError for data that is not a sequence of complete frames
+ */
+export function blocksOf(data: Buffer, visit: (start: number, end: number, isStored: boolean) => void): void {
   let at = 0
   while (at < data.length) {
     if (data.readUInt32LE(at) !== FRAME_MAGIC) throw new RangeError(`no LZ4 frame begins at byte ${at}`)
@@ -39,14 +50,13 @@ export function lz4UnpackedBytes(data: Buffer): number {
       at += LENGTH_BYTES
       const bytes = (length & ~STORED_BIT) >>> 0
       if (at + bytes > data.length) throw new RangeError('an LZ4 block is longer than its frame')
-      total += (length & STORED_BIT) === 0 ? blockBytes(data, at, at + bytes) : bytes
+      visit(at, at + bytes, (length & STORED_BIT) !== 0)
       at += bytes
       if ((flags & BLOCK_CHECKSUM_FLAG) !== 0) at += CHECKSUM_BYTES
     }
     at += LENGTH_BYTES
     if ((flags & CONTENT_CHECKSUM_FLAG) !== 0) at += CHECKSUM_BYTES
   }
-  return total
 }
 
 /** Adds up the literals and matches of all sequences in a block. */

@@ -2,7 +2,7 @@ import { CodecError } from '../codec.ts'
 import type { AvroSchema } from '../topic.ts'
 import { cursor } from './cursor.ts'
 import { defaultSource } from './default.ts'
-import { parseSchema } from './parse.ts'
+import { parseSchema, parseWriterSchema } from './parse.ts'
 import { primitiveReader } from './primitive-source.ts'
 import { messageOf, type Plan, type RecordPlan, resolve } from './resolve.ts'
 import { skipGenerator } from './skip-source.ts'
@@ -33,7 +33,7 @@ type RawDecode = (b: Buffer, p: number, e: number, d: number) => unknown
  */
 export function compileDecoder<T>(writer: AvroSchema, reader: AvroSchema = writer): Decode<T> {
   const type = parseSchema(reader)
-  const raw = generateDecoder(resolve(parseSchema(writer), type))
+  const raw = generateDecoder(resolve(writer === reader ? type : parseWriterSchema(writer), type))
   const root = 'name' in type ? unqualified(type.name) : type.kind
   return function decodeAvro(buffer, start, end) {
     cursor.emptyItems = 0

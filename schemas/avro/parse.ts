@@ -15,7 +15,11 @@ import {
   SchemaError,
 } from './types.ts'
 
-const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+/**
+ * A legal name. Avro's specification allows only ASCII letters, but its Java implementation, and therefore Confluent's
+ * registry, also accepts other letters.
+ */
+const NAME = /^[\p{L}_][\p{L}\p{Nd}_]*$/u
 /**
  * Maximum depth of types. Deeper schemas are mistakes or attacks. The limit stops the recursive parser before the stack
  * overflows.
@@ -49,6 +53,15 @@ export function parseSchema(schema: AvroSchema): AvroType {
 }
 
 /**
+ * Parses the schema of a writer, whose defaults are not checked. Only the defaults of the reader's schema are used, and
+ * most registries accept defaults that do not fit their type, such as null for a string.
+ * @throws SchemaError
+ */
+export function parseWriterSchema(schema: AvroSchema): AvroType {
+  return parseAfresh(schema, false)
+}
+
+/**
  * Parses the text of a schema and validates it as `parseSchema` does. Keeps defaults of longs exact.
  * @throws SchemaError
  */
@@ -64,7 +77,7 @@ export function parseSchemaText(text: string): AvroType {
   return parseSchema(json as AvroSchema)
 }
 
-function parseAfresh(schema: AvroSchema): AvroType {
+function parseAfresh(schema: AvroSchema, checksDefaults = true): AvroType {
   const named = new Map<string, AvroType>()
   const defaults: { what: string; field: Field }[] = []
   let depth = 0
@@ -164,7 +177,7 @@ function parseAfresh(schema: AvroSchema): AvroType {
       order,
       properties: unknownAttributes(from, FIELD_ATTRIBUTES),
     }
-    if (field.default !== undefined) defaults.push({ what, field })
+    if (checksDefaults && field.default !== undefined) defaults.push({ what, field })
     return field
   }
 
@@ -210,7 +223,8 @@ function checkJsonDepth(schema: unknown): void {
 
 /**
  * Returns the names of a type. A dotted name contains its namespace. For any other name, the namespace attribute
- * applies or, without it, the namespace of the enclosing type.
+ * applies or, without it, the namespace of the enclosing type. As in Java, a namespace may contain any characters:
+ * producers write `com.my-shop` and `com.acme.Outer$`.
  */
 function namesOf(from: Properties, outer: string) {
   const what = `a ${String(from.type)}`
@@ -219,7 +233,6 @@ function namesOf(from: Properties, outer: string) {
   const namespace = dot >= 0 ? from.name.slice(0, dot) : typeof from.namespace === 'string' ? from.namespace : outer
   const name = simpleName(from.name.slice(dot + 1), what)
   if (PRIMITIVES.has(name) && namespace === '') throw new SchemaError(`"${name}" is the name of a primitive type`)
-  if (namespace !== '') for (const part of namespace.split('.')) simpleName(part, `namespace "${namespace}"`)
   const aliases = stringList(from.aliases, `aliases of "${name}"`).map((alias) => qualify(alias, namespace))
   return { name: qualify(name, namespace), aliases, namespace, doc: docOf(from) }
 }

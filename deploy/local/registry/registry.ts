@@ -1,6 +1,6 @@
 import { compatibilityMessages } from './compatibility-level.ts'
 import { RegistryError, schemaNotFound, subjectNotFound, versionNotFound } from './errors.ts'
-import { chosenNumbers, readSchema, type SchemaInput, versionNumber } from './input.ts'
+import { type ReadSchema, readSchema, type SchemaInput, versionNumber } from './input.ts'
 import { COMPATIBILITY_LEVELS, type CompatibilityLevel, MODES, type Mode, type SchemasRecord } from './records.ts'
 import type { KnownSchema, RegistryState } from './state.ts'
 
@@ -28,16 +28,18 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   const live = (subject: string) => state.versions(subject).filter((stored) => !stored.deleted)
 
   function register(subject: string, input: SchemaInput): Promise<number> {
-    const { type, text } = readSchema(input)
-    const chosen = chosenNumbers(input)
+    const read = readSchema(input)
+    const { type, text } = read
     return exclusive(async () => {
       if (subject === '') throw new RegistryError('invalidSubject', 'The subject is empty')
       const mode = effectiveMode(subject)
-      if (mode === 'IMPORT') return importSchema(subject, text, chosen)
+      // A schema that is registered already needs no change, so programs that register it at every start can also start
+      // while the subject may not be changed.
+      const present = live(subject).find((stored) => stored.identity === text && (read.id === undefined || read.id === stored.id))
+      if (present && (mode !== 'IMPORT' || read.version === undefined)) return present.id
+      if (mode === 'IMPORT') return importSchema(subject, read)
       requireWritable(subject, mode)
-      const present = live(subject).find((stored) => stored.identity === text)
-      if (present) return present.id
-      if (chosen.id !== undefined) throw new RegistryError('notPermitted', `Subject ${subject} is not in import mode`)
+      if (read.id !== undefined) throw new RegistryError('notPermitted', `Subject ${subject} is not in import mode`)
       const messages = compatibilityMessages(subject, type, live(subject), effectiveLevel(subject))
       if (messages.length > 0) {
         throw new RegistryError(
@@ -53,14 +55,14 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   }
 
   /**
-   * Registers a schema from another registry, under the id and version that the client has chosen. By default, these
-   * are assigned as for a new schema.
+   * Registers a schema from another registry, under the id and version that the input names. By default, these are
+   * assigned as for a new schema.
    */
-  async function importSchema(subject: string, text: string, chosen: ReturnType<typeof chosenNumbers>): Promise<number> {
-    const id = chosen.id ?? state.idOf(text) ?? state.nextId()
+  async function importSchema(subject: string, { text, ...demanded }: ReadSchema): Promise<number> {
+    const id = demanded.id ?? state.idOf(text) ?? state.nextId()
     const other = state.withId(id)[0]
     if (other && other.identity !== text) throw new RegistryError('notPermitted', `Overwrite new schema with id ${id} is not permitted.`)
-    const version = chosen.version ?? (state.versions(subject).at(-1)?.version ?? 0) + 1
+    const version = demanded.version ?? (state.versions(subject).at(-1)?.version ?? 0) + 1
     await write([{ type: 'schema', schema: { subject, version, id, schema: text, deleted: false } }])
     return id
   }

@@ -156,8 +156,7 @@ async function body<T>(c: Context): Promise<T> {
   } catch {
     throw new RegistryError('invalidRequest', 'The body is not JSON')
   }
-  if (value === null || typeof value !== 'object' || Array.isArray(value))
-    throw new RegistryError('invalidRequest', 'The body is not a JSON object')
+  if (value === null || typeof value !== 'object') throw new RegistryError('invalidRequest', 'The body is not a JSON object')
   return value as T
 }
 

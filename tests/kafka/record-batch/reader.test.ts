@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { endOfBatches } from '../../../kafka/record-batch/batches.ts'
@@ -5,6 +6,7 @@ import type { AbortedTransaction } from '../../../kafka/record-batch/committed.t
 import { compress, decompress } from '../../../kafka/record-batch/compression.ts'
 import { BATCH_LENGTH_AT, LEADER_EPOCH_AT, MAGIC_AT, RECORD_COUNT_AT, RECORDS_AT } from '../../../kafka/record-batch/format.ts'
 import { lz4UnpackedBytes } from '../../../kafka/record-batch/lz4-size.ts'
+import { unpackLz4 } from '../../../kafka/record-batch/lz4-unpack.ts'
 import { ChunkReader, readChunks } from '../../../kafka/record-batch/reader.ts'
 import { snappyUnpackedBytes } from '../../../kafka/record-batch/snappy-size.ts'
 import { COMPRESSIONS } from '../../../kafka/transport.ts'
@@ -347,4 +349,37 @@ test('a decompressor accepts data of exactly the maximum size but no more, and l
     }),
     { numRuns: 60 },
   )
+})
+
+test('our own decompressor of LZ4 reads what the protocol package writes, and refuses damaged data without reading past it', () => {
+  const part = fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 90 }), fc.integer({ min: 1, max: 400 }))
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 8 }), fc.nat(), fc.nat({ max: 255 }), (parts, place, byte) => {
+      const data = Buffer.concat(parts.flatMap(([bytes, times]) => new Array<Uint8Array>(times).fill(bytes)))
+      const packed = compress('lz4', data)
+      expect(unpackLz4(packed, data.length)).toEqual(data)
+      if (data.length > 0) expect(unpackLz4(packed, data.length - 1)).toBeUndefined()
+      expect(() => unpackLz4(packed.subarray(0, place % packed.length || 1), data.length)).toThrow(RangeError)
+      const damaged = Buffer.from(packed)
+      damaged[place % packed.length] = byte
+      try {
+        expect(unpackLz4(damaged, LARGE_BYTES)?.length ?? 0).toBeLessThanOrEqual(LARGE_BYTES)
+      } catch (error) {
+        expect(error).toBeInstanceOf(RangeError)
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
+const LARGE_BYTES = 1_048_576
+
+test('LZ4 batches that do not decompress take no memory, so that later LZ4 batches can still be read', () => {
+  const lz4 = COMPRESSIONS.indexOf('lz4')
+  const packed = compress('lz4', Buffer.concat([randomBytes(LARGE_BYTES / 8), Buffer.alloc(LARGE_BYTES)]))
+  const half = packed.subarray(0, packed.length / 2)
+  const before = process.memoryUsage().external
+  for (let batch = 0; batch < 50; batch++) expect(() => decompress(lz4, half, 64 * LARGE_BYTES)).toThrow('cannot be decompressed with lz4')
+  expect(process.memoryUsage().external - before).toBeLessThan(64 * LARGE_BYTES)
+  expect(decompress(lz4, packed, 64 * LARGE_BYTES)).toHaveLength((LARGE_BYTES * 9) / 8)
 })

@@ -97,3 +97,31 @@ test("a value whose writer's schema has an endless default causes a codec error 
   const bytes = Buffer.from([0, 0, 0, 0, 9, 4])
   expect(() => codec.decode(bytes, 0, bytes.length)).toThrow(CodecError)
 })
+
+test.each<[string, AvroSchema, unknown]>([
+  ['null for a string', 'string', null],
+  ['text for a number', 'long', '0'],
+  ['null for a list', { type: 'array', items: 'string' }, null],
+])("a value is read even if the writer's schema has a default that does not fit its type: %s", (_, type, unfit) => {
+  const fields = [
+    { name: 'x', type: 'int' },
+    { name: 'note', type, default: unfit },
+  ]
+  const codec = avroValue<Point>(schema).open(1, lookup({ 9: { type: 'record', name: 'Point', fields } as AvroSchema }))
+  const bytes = Buffer.from([0, 0, 0, 0, 9, 4, 0])
+  expect(codec.decode(bytes, 0, bytes.length)).toEqual({ x: 2, y: 7 })
+})
+
+test.each([
+  ['a namespace with a hyphen', { namespace: 'com.my-shop' }, 'z'],
+  ['the namespace of a nested Java class', { namespace: 'com.acme.Outer$' }, 'z'],
+  ['a field name with an umlaut', {}, 'größe'],
+])("a value is read even if the writer's schema has %s, which Java accepts", (_, names, field) => {
+  const fields = [
+    { name: field, type: 'string' },
+    { name: 'x', type: 'int' },
+  ]
+  const codec = avroValue<Point>(schema).open(1, lookup({ 9: { type: 'record', name: 'Point', ...names, fields } }))
+  const bytes = Buffer.from([0, 0, 0, 0, 9, 0, 4])
+  expect(codec.decode(bytes, 0, bytes.length)).toEqual({ x: 2, y: 7 })
+})

@@ -330,6 +330,33 @@ test.each([
   expect(await register('after', V2)).toEqual(ok({ id: 1 }))
 })
 
+test.each(['READONLY', 'IMPORT'])(
+  'in mode %s, a worker that starts again gets the id of its registered schema and no new version',
+  async (mode) => {
+    await register('s', V1)
+    await call('PUT', '/mode/s?force=true', { mode })
+    expect(await register('s', V1)).toEqual(ok({ id: 1 }))
+    expect(await register('s', { ...V1, id: 1 })).toEqual(ok({ id: 1 }))
+    expect(await call('GET', '/subjects/s/versions')).toEqual(ok([1]))
+  },
+)
+
+test('an import without a usable id or version gets new ones, and an id that is no number is refused', async () => {
+  await call('PUT', '/mode', { mode: 'IMPORT' })
+  expect(await register('s', { ...V1, id: -1, version: 0 })).toEqual(ok({ id: 1 }))
+  expect(await register('s', { ...V2, id: null, version: -1 })).toEqual(ok({ id: 2 }))
+  for (const wrong of [{ id: 'seven' }, { id: 1.5 }, { id: 2 ** 31 }, { version: 'two' }, { version: 2.5 }])
+    expect(await register('s', { ...V3, ...wrong })).toEqual(refused(400))
+  expect(await register('s', V3)).toEqual(ok({ id: 3 }))
+  expect(await call('GET', '/subjects/s/versions')).toEqual(ok([1, 2, 3]))
+})
+
+test('properties that are null count as absent, as clients in other languages send them', async () => {
+  const absent = { schemaType: null, references: null, id: null, version: null }
+  expect(await register('s', { ...V1, ...absent })).toEqual(ok({ id: 1 }))
+  expect(await call('POST', '/subjects/s', { ...V1, ...absent })).toEqual(ok(expect.objectContaining({ version: 1 })))
+})
+
 test('two schemas that are registered concurrently get different ids, and two registrations of the same schema get the same id', async () => {
   const answers = await Promise.all([register('a', V1), register('b', V2), register('c', V1), register('a', V1)])
   expect(answers.map(({ body }) => (body as { id: number }).id)).toEqual([1, 2, 1, 1])
