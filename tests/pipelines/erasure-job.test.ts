@@ -5,7 +5,7 @@ import { erasureJob } from '../../pipelines/erasure-job.ts'
 import type { SinkContext } from '../../pipelines/sinks.ts'
 import { manualRuntime } from '../../runtime/manual.ts'
 
-/** How long ClickHouse may take to remove the rows of a large table. */
+/** How long ClickHouse may take to delete rows from a large table. */
 const SLOW_MS = 10 * 60_000
 const EVERY_MS = 60_000
 

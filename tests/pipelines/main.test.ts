@@ -29,7 +29,8 @@ async function silentBroker(): Promise<{ readonly address: string; readonly conn
 }
 
 /**
- * Starts a server that answers every request like a broker that is too old for it, and keeps its connections open.
+ * Starts a server that answers every request like a broker that is too old to support it, and keeps its connections
+ * open.
  * @returns its address
  */
 async function oldBroker(): Promise<string> {
@@ -58,7 +59,7 @@ test('a worker that cannot start ends and gives the reason, although a connectio
   )
 })
 
-test('a worker that waits for Kafka during its start handles SIGTERM, even as the first process of a container', async () => {
+test('a worker that waits for Kafka during its start handles SIGTERM itself, as the first process of a container must', async () => {
   const { address, connected } = await silentBroker()
   const env = { PATH: process.env.PATH, MILLRACE_HOME: folder.path, KAFKA_BROKERS: address, PIPELINES: 'limits' }
   const child = spawn(process.execPath, [MAIN], { cwd: folder.path, env, stdio: 'ignore' })

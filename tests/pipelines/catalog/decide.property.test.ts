@@ -119,7 +119,7 @@ test('variants keep their ids and skus forever, and revisions grow by one', () =
   )
 })
 
-test('every price that was not forced is between half the lowest and one and a half times the highest accepted price', () => {
+test('every price that was not forced is at least half the lowest and at most one and a half times the highest earlier price', () => {
   fc.assert(
     fc.property(histories, (history) => {
       replay(history, ({ before, after, command }) => {

@@ -134,7 +134,7 @@ test('only the owner and administrators can change a product, and other callers 
   expect(ask(newStatus('ACTIVE', { seller_id: null }))).toMatchObject({ outcome: 'done' })
 })
 
-test('only the documented changes of status are accepted, and each change creates a new version', () => {
+test('only the documented status changes are accepted, and each change creates a new version', () => {
   const { ask, create, driver } = opened()
   expect(productOf(create([offer('a')], { status: 'DRAFT' })).status).toBe('DRAFT')
   expect(ask(newStatus('INACTIVE'))).toEqual({ outcome: 'no_transition', status: 'DRAFT' })

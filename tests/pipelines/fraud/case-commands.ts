@@ -10,7 +10,7 @@ export function review(payment: Payment = {}): FraudReview {
   return reviewOf({ ...scored(pay(payment)), decision: 'REVIEW', risk_score: 612, triggered_rules: ['r1'] })
 }
 
-/** Returns a command of an analyst that changes only the given fields. */
+/** Returns an analyst's command that changes only the given fields. */
 export function caseCommand(asked: Partial<FraudCaseCommand>): FraudCaseCommand {
   return {
     actor: 'ann',

@@ -67,7 +67,7 @@ test.each(
       return [before, after, allowed ? 'done' : 'no_transition'] as const
     }),
   ),
-)('a change of status from %s to %s has the outcome %s', (before, after, outcome) => {
+)('a status change from %s to %s has the outcome %s', (before, after, outcome) => {
   const { open, change, view } = casesDriver()
   open()
   for (const status of WAYS[before]) change({ status })
@@ -168,7 +168,7 @@ test('the feedback about a correction names the time at which the corrected verd
   expect(feedback().at(-1)).toMatchObject({ previous_verdict: 'CONFIRMED_FRAUD', previous_at: NOON, at: NOON + 3_000 })
 })
 
-test('the fraud type is part of the label, so a change of the type of a confirmed fraud publishes the verdict again', () => {
+test('the fraud type is part of the label, so changing the type of a confirmed fraud publishes the verdict again', () => {
   const { open, change, feedback } = casesDriver()
   open()
   change({ fraud_type: { text: 'account_takeover' } })
@@ -244,14 +244,14 @@ test('a case that has been closed for 30 days is removed from the state, and a r
   expect(feedback()).toMatchObject([{ verdict: 'FALSE_POSITIVE', previous_verdict: 'CONFIRMED_FRAUD', previous_at: closed.verdict_at }])
 })
 
-test('a change of an archived case is not lost if another request follows before ClickHouse has the change', () => {
+test('a change to an archived case is not lost if another request follows before ClickHouse has the change', () => {
   const { open, change, view, daysPass } = casesDriver()
   open()
   change({ verdict: 'CONFIRMED_FRAUD' })
   const archived = JSON.stringify({ ...view()!, is_archived: true })
   daysPass(30)
   expect(change({ archived, notes: 'the bank has called' }).outcome).toBe('done')
-  // The sink of the table is a few seconds or hours late, so ClickHouse still has the case without the notes.
+  // The table's sink lags behind, so ClickHouse still has the case without the notes.
   daysPass(0.9)
   expect(change({ archived, assigned_to: { text: 'bob' } })).toMatchObject({ found: { notes: 'the bank has called', version: 4 } })
   expect(view()?.history.map(({ notes }) => notes)).toEqual(['', '', 'the bank has called', ''])

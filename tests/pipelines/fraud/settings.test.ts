@@ -33,7 +33,7 @@ function pureRules() {
 }
 
 describe('rules', () => {
-  test('a rule is created, replaced and disabled, and each change is a version of the whole set', () => {
+  test('a rule is created, replaced and disabled, and each change creates a new version of the whole set', () => {
     const { rule, rules, audit, driver } = settingsDriver()
     const createdAt = driver.now
     expect(rule('create_rule', 'v')).toMatchObject({
@@ -121,7 +121,7 @@ describe('rules', () => {
     expect(decision).toMatchObject({ next: { rules: [{ priority: seeded.priority, updated_at: NOW + SECOND_MS + 1 }] } })
   })
 
-  test('a roll-back updates the dates of only the rules that it changes', () => {
+  test('only the rules that a roll-back changes get a new update time', () => {
     const { driver, rule, rules, rollBack } = settingsDriver()
     rule('create_rule', 'kept')
     rule('create_rule', 'changed')

@@ -200,7 +200,7 @@ test('an index that is ahead of its topic is replaced, and searched until then',
   await eventually(found).toEqual(expected())
 })
 
-test('an index is replaced if its topic has lost records while its sink was running, because it ignores the new records', async () => {
+test('an index is replaced if its topic has lost records while its sink was running, because the index would ignore the new records', async () => {
   const { write, startKeeper, found, expected, concreteIndexes, notes, client, index } = world()
   for (let i = 0; i < 20; i++) write(`n${i}`, `note ${i}`)
   startKeeper()

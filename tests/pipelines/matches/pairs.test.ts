@@ -98,7 +98,7 @@ test('blocks and their removals keep their order even within one millisecond', (
   expect([second > first, third === second, fourth > third]).toEqual([true, true, true])
 })
 
-test('a block that overtakes a like takes effect, and only likes sent after it was lifted can match', () => {
+test('a block that overtakes a like takes effect, and only likes sent after the block was lifted can match', () => {
   const { pipe, events, relation, command, driver } = pairsDriver()
   command('block', BOB, ANN)
   pipe(pairSwipe(ANN, BOB, 'RIGHT', driver.now), pairSwipe(BOB, ANN, 'RIGHT', driver.now))
@@ -231,7 +231,7 @@ test("actions of a new profile are kept even if they precede the removal of the 
   expect([events().length, pushes().length]).toEqual([1, 2])
 })
 
-test('a block by a new profile remains even if the clock of its worker is behind that of the worker that decided the deletion', () => {
+test('a block by a new profile remains even if the clock of the worker that decides the block is behind that of the worker that decided the deletion', () => {
   const { pipe, events, relation, command, driver } = pairsDriver()
   const deletedAt = driver.now + 5_000
   driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: deletedAt })

@@ -233,7 +233,7 @@ test('match-pairs gets likes and the passes that take back likes, but no other p
   ])
 })
 
-test('the score of the target follows the formula only when the direction changes, and the score of the swiper stays unchanged', () => {
+test('the score of the target changes, by the formula, only when the direction of the swipe changes, and the score of the swiper never changes', () => {
   const { profile, swiped, user } = usersDriver()
   profile(ANN)
   profile(BOB)

@@ -25,7 +25,7 @@ const dwell: Interaction = {
 }
 const user = { ...NEW_USER, country: 'US', age_bucket: '25-34' }
 
-test('activity of an item that does not fit into one record is divided into records that brokers accept', () => {
+test('if the activity of an item does not fit into one record, it is divided into records that brokers accept', () => {
   const collected = activities()
   for (let index = 0; index < 6 * FULL_ENTRIES; index++) collected.addInteraction(dwell, user, user, false)
   collected.addShown(8n, START)

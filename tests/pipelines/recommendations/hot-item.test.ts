@@ -26,7 +26,7 @@ test('the statistics of an item with a thousand old events are published at leas
   expect(isDue(withActivity(asPublished(later), shownAt(START + HOUR + 1)))).toBe(false)
 })
 
-test('the statistics of an item are published as soon as more than a fiftieth of its events is new', () => {
+test('the statistics of an item are published as soon as more than a fiftieth of its events are new', () => {
   const shownOften = (count: number) => ({ events: [], near: [], entered: [], shown: new Array<number>(count).fill(START) })
   const old = asPublished(withActivity(NO_SIGNALS, shownOften(980)))
   expect(isDue(withActivity(old, shownOften(20)))).toBe(false)
@@ -71,7 +71,7 @@ function range(from: number, to: number): bigint[] {
   return Array.from({ length: to - from + 1 }, (_, index) => BigInt(from + index))
 }
 
-test('a neighbour that comes again gains weight and becomes newer', () => {
+test('a neighbour that comes again gains weight', () => {
   const pair = (closeness: number, at: number) => ({ item_id: 7n, closeness, at })
   const kept = withNear(withNear(NO_NEIGHBOURS, [pair(1, START)]), [pair(0.5, START), pair(0.25, START)])
   expect(publishedOf(kept, START)).toEqual([{ itemId: 7n, weight: 1.75 }])

@@ -118,7 +118,7 @@ test('purchases, ratings, skips and views of at least 30 % count as watched; cli
   expect(unpackIds(look().viewed)).toEqual([7n, 6n, 5n, 4n, 3n, 2n, 1n])
 })
 
-test('a watched item is left out for 90 days, and for no more than 99 days', () => {
+test('a watched item is left out for at least 90 days and at most 99 days', () => {
   send(1)
   driver.advanceWallClock(90 * DAY)
   expect(hasWatched(1)).toBe(true)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { addForm, MAX_FORMS, mostFrequentForm } from '../../../pipelines/trends/forms.ts'
 import type { TermForm } from '../../../schemas/trends/types.ts'
 
-test('a term is shown in its most frequent spelling, or in the one of equally frequent spellings that sorts first', () => {
+test('a term is shown in its most frequent spelling, and among equally frequent spellings, in the one that sorts first', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom('sandy', 'Sandy', '#Sandy', 'SANDY'), { minLength: 1 }), (written) => {
       const forms: TermForm[] = []

@@ -5,7 +5,7 @@ import { entriesOf, HOUR, leap, MINUTE, NEW_YORK, SECOND, START, send } from './
 
 const FOUR_WEEKS = 4 * 168 * HOUR
 const USUAL = 40
-/** Part of a mean that is left after three weeks without contributions. */
+/** Fraction of a mean that is left after three weeks without contributions. */
 const LEFT = 0.7 ** 3
 
 test('a term that returns in the last hour of four weeks keeps its baseline', () => {

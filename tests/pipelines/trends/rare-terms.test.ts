@@ -114,7 +114,7 @@ test('a single contribution is packed like its cell, and truncated cells are ref
   for (let length = 1; length < bytes.length; length++) expect(() => unpackRow(bytes.slice(0, length))).toThrow(CodecError)
 })
 
-test('a row names the regions that track its term, and the hour in which the first of them began', () => {
+test('a row names the regions that track its term, and the hour in which the first of these regions began to do so', () => {
   const cells = packed(
     newCell({ place: 1, original: 'x', minute: NOW, tweet: { tweet_id: 1n, user_id: 1n, created_at: 0, lang: 0 }, repeats: [] }),
   )

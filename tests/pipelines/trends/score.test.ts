@@ -8,7 +8,7 @@ test('velocities have a divisor of at least one, whether they are relative to th
   expect(velocityOf(6, 0)).toBe(6)
 })
 
-test('the score is the count times the logarithm of the velocity', () => {
+test('the score is the count times the binary logarithm of one plus the velocity', () => {
   expect(trendScore(8, 8)).toBe(8)
   expect(trendScore(24, 8)).toBe(48)
   expect(trendScore(0, 8)).toBe(0)

@@ -20,19 +20,22 @@ const ROUNDS_BEFORE = 8
 const ROUND = 30 * MINUTE
 const ROUNDS_STUCK = 4
 /**
- * Number of longer rounds while the partition is stuck. They last until the hours in which the partition got stuck
- * would be final without it.
+ * Number of longer rounds while the partition is stuck. They last until the hour in which the partition got stuck would
+ * be final without it.
  */
 const LONG_ROUNDS_STUCK = 4
 const LONG_ROUND = 50 * MINUTE
-/** Terms that only lists without the stuck partition contain at first. */
+/** Terms that are first sent while the partition is stuck, so that they first occur in incomplete lists. */
 const NEW_TERMS = ['eclipse', 'strike']
 /**
  * Number of steps per round while the partition is stuck. A round must last longer than a minute, because the
  * incomplete lists of a round are published a minute late.
  */
 const STEPS_STUCK = 8
-/** Number of short rounds after the partition continues. Their lists are compared with lists of the last 10 minutes. */
+/**
+ * Number of short rounds after the partition continues. They are so short that lists have rank changes, which compare a
+ * list with a list of the previous ten minutes.
+ */
 const SHORT_ROUNDS_AFTER = 3
 const SHORT_ROUND = 5 * MINUTE
 /** Number of long rounds afterwards: enough for the new terms to have baselines. */

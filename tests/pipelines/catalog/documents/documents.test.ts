@@ -392,7 +392,7 @@ test('a category shows its twelve best sellers, and the thirteenth moves up when
   expect(leaders.get(1)).toEqual([13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2])
 })
 
-test('the topology counts the products that have an image, each product once, and forgets images that no product has', () => {
+test('for each image, the topology counts the products that use it, each product once, and forgets images that no product uses', () => {
   const { driver, send } = documentsDriver()
   const image = { variant_id: null, alt_text: null, content_type: 'image/png', width: 1, height: 1 }
   const images = (...hashes: string[]) =>

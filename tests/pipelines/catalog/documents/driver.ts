@@ -64,7 +64,7 @@ function pipe(driver: TestDriver, input: Input): void {
   }
 }
 
-/** Returns a product of category 1 and seller 7 that has one variant. */
+/** Returns a product with one variant, in category 1 and sold by seller 7, unless `fields` say otherwise. */
 export function product(product_id: number, fields: Partial<CatalogProduct> = {}): CatalogProduct {
   return {
     product_id,
@@ -101,7 +101,7 @@ export function variant(
   }
 }
 
-/** Creates a stock movement of a product. */
+/** Creates a stock movement for a product, by default of its first variant. */
 export function movement(productId: number, fields: Partial<InventoryChange> & { readonly version: number }): Input {
   const change: InventoryChange = {
     variant_id: productId * 256 + 1,

@@ -33,7 +33,7 @@ test('a check returns the time of the check before it', async () => {
   expect(await check()).toBe(START)
 })
 
-test('while a product event waits for too long, the check fails, and then begins again', async () => {
+test('the check fails while a product event has been waiting for too long, and starts over once that event is processed', async () => {
   const { clock, check, append, process } = world()
   append(productUpdated.name, 1)
   expect(await check()).toBeUndefined()
@@ -47,7 +47,7 @@ test('while a product event waits for too long, the check fails, and then begins
   expect(await check()).toBe(clock.now)
 })
 
-test('markers of transactions after the last event do not wait', async () => {
+test('transaction markers after the last event do not count as waiting events', async () => {
   const { broker, clock, check, append, process } = world()
   append(productCreated.name, 0)
   await process(productCreated.name, 0, 1)

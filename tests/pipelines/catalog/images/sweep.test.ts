@@ -87,7 +87,7 @@ test('if a sweep ends before all smaller forms of an image are removed, the next
   expect(await formsOf(orphan)).toBe(0)
 })
 
-test('a smaller form that is made just before the original is removed does not remain', async () => {
+test('a smaller form does not remain if it is made just before the original is removed', async () => {
   const { store, keep, formsOf } = await opened()
   const orphan = await keep('orphan')
   const { originals, smaller } = store

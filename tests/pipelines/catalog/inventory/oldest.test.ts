@@ -6,7 +6,7 @@ import { memoryStock } from './memory-stock.ts'
 const PRODUCT = 7
 const HELD_MS = 900_000
 
-/** Creates stock that counts how many open reservations are read by commands that name no reservation. */
+/** Creates stock that counts the open reservations that each command reads, and records where the reading begins. */
 function countedStock() {
   const stock = memoryStock()
   const counted = { from: 0, read: 0 }

@@ -260,7 +260,7 @@ test.each([
 })
 
 test.each(['soon', '', ' ', '-5'])(
-  'a replay keeps the timestamp of a record whose producer has set the headers of replays to %j',
+  'a replay keeps the timestamp of a record whose producer has set the replay headers to %j',
   async (text) => {
     const driver = testDriver(doubling(0), { startAt: Date.UTC(2026, 0, 1) })
     const headers = [SENT_AT_HEADER, REPLAY_HEADER].map((key) => ({ key, value: Buffer.from(text) }))

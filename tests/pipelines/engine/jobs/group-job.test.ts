@@ -53,7 +53,7 @@ function world() {
 
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 8_000, interval: 10 })
 
-/** Returns the work of a turn: it reports each order as `<member> <order>`. */
+/** Returns the `run` function of a job that reports each order as `<member> <order>`. */
 function clerk(member: string): (turn: Turn) => Promise<void> {
   return async (turn) => {
     while (!turn.signal.aborted) {
@@ -184,7 +184,7 @@ test('a process that has lost the job does not count as failing', async () => {
   await eventually(() => first.report()).toMatchObject({ owner: false, failure: undefined })
 })
 
-test('a turn that has lost the job can neither publish nor complete nor confirm anything', async () => {
+test('a turn that has lost the job can neither publish records, complete requests nor confirm that it owns the job', async () => {
   const { broker, start, order, reported } = world()
   let zombie: Turn | undefined
   let isOver = false

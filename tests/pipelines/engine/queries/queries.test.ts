@@ -269,7 +269,7 @@ test('a partition is not ready while the brokers do not report its owner', async
   await expect.poll(asked).toMatchObject({ status: 503, body: { error: 'not_ready', message: expect.stringContaining('brokers') } })
 })
 
-test('damage that only a query finds stops the worker with the error for corrupted state', async () => {
+test('corruption that only a query finds stops the worker with a StateCorrupted error', async () => {
   const at = bench()
   const backend = memoryBackend()
   let isDamaged = false

@@ -161,7 +161,7 @@ const onlyTimers = topology('only-timers', (t) => {
   t.source(big).process('store', { stores: [due] }, (time, ctx) => due.schedule(ctx.key, time))
 })
 
-test('paging works even with keys that are longer than the longest key that a client may request', async () => {
+test('paging works even if keys exceed the maximum length of a key in a request', async () => {
   const at = bench()
   const { get, ready } = await hosted(at, {}, onlyTimers)
   await ready()

@@ -34,7 +34,7 @@ function memoryView() {
   return { state, store }
 }
 
-test('a view is not cleared if a process that has lost the partition without noticing writes it while it is being opened', async () => {
+test('a view is not cleared if the former owner of its partition still writes to the view while the new owner opens it', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 'facts', partitions: 1 })
   const append = () => broker.append('facts', 0, { timestamp: 0, key: Buffer.from('key'), value: Buffer.from('value'), headers: [] })

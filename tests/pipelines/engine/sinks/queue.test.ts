@@ -20,7 +20,7 @@ test('a batch that is too large when decompressed counts as one bad record, and 
 })
 
 test.each([0, 2, 4, 6])(
-  'if the log has lost its end, queued records that are lost are dropped, after %i records were taken',
+  'if the log loses its end after %i records were taken, the lost records that are still queued are dropped',
   (takenBefore) => {
     const queue = partitionQueue({ key: utf8, value: utf8, isMissing: () => false })
     const push = (values: readonly string[], baseOffset: number) => {

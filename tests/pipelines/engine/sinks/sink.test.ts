@@ -76,7 +76,7 @@ test('every record is copied once and in order, and the position is committed to
   ])
 })
 
-test('a sink has caught up with an empty topic immediately', async () => {
+test('a sink counts as caught up with an empty topic immediately', async () => {
   const { run, control } = world()
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
@@ -357,7 +357,7 @@ test('a fenced sink drops its partitions, rejoins and continues', async () => {
   await eventually(() => sink.isReady).toBe(true)
 })
 
-test('a permanent error of the target stops the sink with the reason', async () => {
+test('on a permanent error of the target, the sink leaves its group and fails with that error', async () => {
   const { append, run, control, broker } = world()
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)

@@ -137,7 +137,7 @@ test('a table that was dropped is filled again by the next sink', async () => {
   await eventually(() => counted(client)).toEqual(complete(300))
 })
 
-/** Returns a function that writes one event per given offset, each in an insert of its own. */
+/** Creates a target. `write` inserts a single event, and `open` opens the partition for a log that ends at `end`. */
 async function targetOf(client: Client) {
   const target = await tableTarget({ table: eventsTable }, tableStore(eventsTable, client, { cluster: undefined }))
   const partition = { topic: 'topic', partition: 0 }

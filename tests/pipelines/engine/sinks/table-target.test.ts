@@ -340,7 +340,7 @@ test('a partition catches up again if another process has noticed that its topic
   expect(caughtUp).toHaveLength(2)
 })
 
-test('the table records once that a partition has caught up, and only after the rows of the partition', async () => {
+test('the table records once that a partition has caught up, and only after the rows of the partition are stored', async () => {
   const { store, inserts, state, caughtUp } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   await target.prepare(batch(records([1, NOVEMBER])))()

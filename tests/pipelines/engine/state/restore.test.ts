@@ -61,7 +61,7 @@ function pollsOf(transport: Transport, asked: (number | undefined)[]): Transport
   }
 }
 
-/** Wraps a transport so that each poll returns a single record. Once `halted` returns true, polls return nothing. */
+/** Wraps a transport so that each poll returns a single record. While `halted` returns true, polls return nothing. */
 function haltingTransport(transport: Transport, halted: () => boolean): Transport {
   return {
     ...transport,
@@ -136,7 +136,7 @@ function shortenedTransport(transport: Transport, asked: EpochQuery[]): Transpor
   }
 }
 
-test('state that contains records which its changelog has lost is restored from scratch', async () => {
+test('state is restored from scratch if its changelog has lost records that the state contains', async () => {
   const at = bench()
   const { backend, rows } = counted()
   const asked: EpochQuery[] = []

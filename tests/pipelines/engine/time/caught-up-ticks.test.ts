@@ -46,7 +46,7 @@ test('a caught-up tick waits for the records in the source, and if several ticks
 })
 
 test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const)(
-  'after a crash at %s, every time is still emitted',
+  'after a crash at %s, the ticks for all times still fire',
   (step) => {
     const driver = driverOf('record')
     driver.pipe(lines, 'ann', 'to be')
@@ -56,7 +56,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
     driver.restart()
     driver.settle()
     driver.advanceWallClock(EVERY_MS)
-    // Duplicates are removed, because the last time may be published again after a restart, with the same value.
+    // Duplicates are removed, because the last tick may fire again after a restart. It then publishes the same value.
     expect([...new Set(published(driver))]).toEqual(['00:01 1', '00:02 1'])
   },
 )

@@ -20,7 +20,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Starts to send one vote per candidate again and again. Each batch is committed before the next batch is created. */
+/** Starts to send batches of one vote per candidate. Each batch is committed before the next batch is created. */
 async function campaign() {
   const transport = await connected(brokers)
   const [topology, input, output] = ['election', 'votes', 'results'].map((name) => uniqueName(name))

@@ -204,7 +204,8 @@ test('a stage that is behind skips times and includes their records in its next 
       markAll(partition, minute(number))
     }
   }
-  // Partition 0 closes each time when it is due. Partition 1 closes the same times only at 12:10.
+  // Partition 0 is not behind, so it closes every time. Partition 1 gets the same times only at 12:10, so it skips most
+  // of them.
   nineMinutes(0, ann)
   driver.settle()
   driver.restart({ downMs: 10 * MINUTE_MS })
@@ -382,7 +383,7 @@ test('the gate closes times in ascending order, and only times that all partitio
   )
 })
 
-test('a first stage marks a time when it has processed everything that a fetch after that time returned', () => {
+test('a first stage marks a time when it has processed everything that was in the log at a fetch after that time', () => {
   const mark = timeMark(100, 10, 1)
   mark.observe(0, 205, 50, 205)
   expect(mark.ready([{ position: 49 }])).toBeUndefined()

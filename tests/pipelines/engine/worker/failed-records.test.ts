@@ -83,7 +83,7 @@ test.each(['exactly-once', 'at-least-once'] as const)('a worker skips failing re
 })
 
 test.each(['exactly-once', 'at-least-once'] as const)(
-  'a worker skips records that change rows which cannot be written: %s',
+  'a worker skips records whose changed rows cannot be written: %s',
   async (guarantee) => {
     const b = bench()
     const worker = await b.worker(adding(), { guarantee })

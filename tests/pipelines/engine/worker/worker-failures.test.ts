@@ -35,7 +35,7 @@ test('a bug stops the worker, no part of the failed transaction is committed, an
   expect(failing.status().state).toBe('failed')
 })
 
-/** Creates a backend whose first writes fail. */
+/** Creates a backend whose first `failures` writes fail. */
 function failingBackend(failures: number): StateBackend {
   const backend = memoryBackend()
   return {

@@ -148,7 +148,7 @@ test('a read of state waits until the schema of the state is loaded, even withou
 })
 
 test.each([false, true])(
-  'if the registry lacks the schema of its state, a worker stops with a message (with a prefetch: %s)',
+  'if the registry lacks the schema of the stored state, a worker stops and its error names the schema (with a prefetch: %s)',
   async (prefetches) => {
     const tools = bench()
     const second = await onOlderState(tools, Promise.resolve(counting(99, prefetches)))

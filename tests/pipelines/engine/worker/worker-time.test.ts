@@ -137,7 +137,7 @@ test('no transaction is open when time handlers start, because the handlers may 
   expect(openAtStart).not.toContain(true)
 })
 
-/** Wraps a transport so that its fetchers keep the records of changelogs back until `isReleased` returns true. */
+/** Wraps a transport so that its fetchers hold back the records of changelogs until `isReleased` returns true. */
 function withSlowChangelogs(transport: Transport, isReleased: () => boolean): Transport {
   const isOfChangelog = ({ topic }: PartitionData) => topic.endsWith('-changelog')
   return {
@@ -280,7 +280,7 @@ function endlessElection() {
   return { topology: declared, state }
 }
 
-test('closing a task ends its running time handler and runs its `finally` blocks', async () => {
+test('closing a task ends its running time handler and runs the `finally` blocks of the handler', async () => {
   const { worker, send, broker } = bench()
   const endless = endlessElection()
   const running = await worker(endless.topology, { stopGraceMs: 50 })

@@ -179,7 +179,7 @@ test.each(['none', 'zstd'] as const)('compression %s applies to outputs, reparti
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
 })
 
-test('an undecodable record becomes a dead letter, processing continues, and npm run dlq shows it', async () => {
+test('an undecodable record becomes a dead letter that npm run dlq shows and replays, and processing continues', async () => {
   const bench = await wordBench(brokers)
   const producer = bench.transport.producer({})
   await producer.init()

@@ -110,7 +110,7 @@ test('a worker whose session timed out drops its uncommitted work, rejoins and c
   expect(words.status().fences).toBeGreaterThan(0)
 })
 
-test('when two processes share an identity, the newer process continues and the older process fails with the reason, without loss or duplicates', async () => {
+test('when two processes share an identity, the newer process continues and the older process fails because it was replaced, without loss or duplicates', async () => {
   const { worker, send, all, broker } = bench()
   const identity = newIdentity()
   const older = await worker(wordCount(), { identity })
@@ -163,7 +163,8 @@ test('a worker commits early when so many keys have changed that encoding them w
   broker.createTopic({ name: lines.name, partitions: lines.partitions })
   for (let i = 0; i < keys; i++) broker.append(lines.name, 0, { timestamp: 1, key: null, value: Buffer.from(`line-${i}`), headers: [] })
   const words = await worker(remembering)
-  // The first commit is early because the size of the rows is still unknown, the second because of the number of keys.
+  // The first commit is early because the size of the rows is still unknown. The second commit is early because so many
+  // keys have changed.
   await until(() => words.status().commits > 1, 'two commits')
   expect(words.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0)).toBeLessThan(keys)
 })
@@ -177,8 +178,8 @@ function takeTime(): void {
 }
 
 /**
- * Creates a topology that slowly stores a row of `rowBytes` for each line. Because its commit interval is
- * long, it commits only when it is idle or when the changed rows become too large.
+ * Creates a topology that slowly stores a row of `rowBytes` bytes for each line. Because its commit interval is long,
+ * it commits only when it is idle or when the changed rows become too large.
  */
 function rememberingSlowly(rowBytes: number): Topology {
   const value = 'x'.repeat(rowBytes)

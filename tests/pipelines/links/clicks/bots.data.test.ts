@@ -4,7 +4,7 @@ import { confusionMatrix, type RecordedBrowser, readUserAgents } from '../../../
 import { userAgentReader } from '../../../../pipelines/links/clicks/user-agent.ts'
 import { dataTest } from '../../../public-data.ts'
 
-dataTest('userAgents', 'the parser takes nearly all recorded crawlers for bots, and no browser for a bot', (folder) => {
+dataTest('userAgents', 'the parser recognises nearly all recorded crawlers as bots, and mistakes no browser for a bot', (folder) => {
   const userAgents = readUserAgents(folder, readFileSync)
   const matrix = confusionMatrix(userAgents)
   expect(userAgents.crawlers.length).toBeGreaterThan(2_000)

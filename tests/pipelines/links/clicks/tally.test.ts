@@ -32,7 +32,7 @@ test('counts are never too small, and too large by at most the stated error; the
   )
 })
 
-test('as many different values as the tally has places are counted exactly, regardless of how they are split into batches', () => {
+test('if the tally has a place for each different value, counts are exact, regardless of how values are split into batches', () => {
   fc.assert(
     fc.property(batches, (list) => {
       const tally = emptyTally()

@@ -21,7 +21,7 @@ test.each([
   }
 })
 
-test('29 February is a day of a leap year', () => {
+test('a time on 29 February of a leap year is valid', () => {
   expect(timeOf('2028-02-29T23:30:00-01:00')).toBe(Date.UTC(2028, 2, 1, 0, 30))
 })
 

@@ -71,7 +71,7 @@ test('a second crash does not repeat what the first process had delivered', asyn
   expect(calls.map(({ value }) => value)).toEqual(['letter 0'])
 })
 
-test('a crash before the records could be fetched again does not repeat what was delivered before', async () => {
+test('a process that crashes before it fetches the records again does not cause earlier deliveries to be repeated', async () => {
   const { append, run, until, pass, calls, control, committed, broker } = world()
   control.answer = (value) => (value === 'letter 0' ? new Promise(() => {}) : DELIVERED)
   for (let index = 0; index < 10; index++) append(`letter ${index}`)
@@ -271,7 +271,7 @@ test('a failed record that Kafka does not accept into the retry topic is not ski
   await until(() => committed()?.offset === 2)
 })
 
-test('a partition is soon given up even if Kafka does not answer the write of a failed record, which is then delivered again', async () => {
+test('a sink soon gives up a partition even if Kafka does not acknowledge the write of a failed record, and the next sink delivers the record again', async () => {
   const { append, run, until, broker, control, calls, committed, runtime } = world()
   control.answer = (_value, attempt) => (attempt === 1 ? FAILED : DELIVERED)
   broker.publishGate = new Promise(() => {})
@@ -309,7 +309,7 @@ test('records that retention deletes while all deliveries hang are counted as lo
   await until(() => sink.isReady)
   const total = 1_500
   for (let record = 0; record < total; record++) append(`${record}-${'x'.repeat(5_000)}`)
-  // The buffer of the partition was full. The sink fetches no more until less than 2 MiB of records wait.
+  // By now, the buffer has been full, so the sink fetches no more until less than 2 MiB of records wait.
   await until(() => calls.length === 1 && (lane()?.queuedBytes ?? 0) > 2 * 1024 * 1024)
   await pass(1_000)
   broker.log(TOPIC, 0).truncateBefore(total - 1)

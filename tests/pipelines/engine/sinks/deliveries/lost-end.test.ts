@@ -16,7 +16,7 @@ const SLOTS = 8
 /**
  * Opens a lane whose deliveries end when the test says so.
  * @param committed the last commit
- * @param epochEnd the offset at which the log's leader epoch of that commit ends
+ * @param epochEnd the offset at which the leader epoch of that commit ends in the log
  */
 async function lane(committed?: CommittedOffset, epochEnd = 100) {
   const started: string[] = []
@@ -57,7 +57,7 @@ async function lane(committed?: CommittedOffset, epochEnd = 100) {
     }
   }
 
-  /** Passes fetched records to the lane, beginning at this offset. */
+  /** Passes fetched records to the lane. The first record has the given offset. */
   async function fetched(offset: number, ...values: readonly string[]): Promise<void> {
     const records = values.map((value, index) => {
       return { offset: offset + index, timestamp: 0, key: Buffer.from('k'), value: Buffer.from(value), headers: [] }
@@ -87,7 +87,7 @@ async function lane(committed?: CommittedOffset, epochEnd = 100) {
   return { opened, started, fetched, end, commit, lastCommit }
 }
 
-test('if the log has lost its end, the committed position goes back to its new end', async () => {
+test('if the log has lost its end, the committed position goes back to the new end of the log', async () => {
   const { fetched, end, commit, opened } = await lane()
   await fetched(0, 'a', 'b', 'c', 'd')
   await end('a', 'b', 'c', 'd')
@@ -113,7 +113,7 @@ test('new records at the offsets of lost ones are done only when they have been 
   expect(commit()).toEqual([4, []])
 })
 
-test('new records are delivered even at offsets that were done before the restart', async () => {
+test('if the log loses its end after a restart, new records are delivered even at offsets that were done before the restart', async () => {
   const first = await lane()
   await first.fetched(0, 'a', 'b', 'c', 'd')
   await first.end('b', 'c', 'd')
@@ -125,7 +125,7 @@ test('new records are delivered even at offsets that were done before the restar
   expect(second.started).toEqual(['a', 'C', 'D'])
 })
 
-test('new records are delivered at offsets that were done before the restart, if the log has lost its end since', async () => {
+test('if the log loses its end during a restart, new records are delivered even at offsets that were done before the restart', async () => {
   const first = await lane()
   await first.fetched(0, 'a', 'b', 'c', 'd')
   await first.end('b', 'c', 'd')

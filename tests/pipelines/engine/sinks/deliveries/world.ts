@@ -69,7 +69,7 @@ export function world({ partitions = 1, concurrency = 8, giveUpAfterMs, tickMs =
     return calls.filter((call) => call.value === value).length
   }
 
-  /** Starts a process with the sink. It is the only member of its group, as if its predecessor had died. */
+  /** Starts a process with the sink. The process is the only member of its group, as if its predecessor had died. */
   function run(transport: Transport = memoryTransport(broker)): Sink & { crash(): void } {
     const seat = sinkGroup({ groupId: `members-${++processes}`, memberId: 'only' }, { transport, runtime }).seat()
     let isDead = false
