@@ -56,8 +56,8 @@ function sayMatrix(userAgents: UserAgents): void {
   const { caught, missed, wronglyCaught, letThrough } = confusionMatrix(userAgents)
   say(row(['user agents', 'classified as bots', 'classified as people']))
   say(row(['---', '--:', '--:']))
-  say(row([`${userAgents.crawlers.length} of crawlers`, String(caught), String(missed.length)]))
-  say(row([`${userAgents.browsers.length} of browsers`, String(wronglyCaught), String(letThrough)]))
+  say(row([`${userAgents.crawlers.length} crawlers`, String(caught), String(missed.length)]))
+  say(row([`${userAgents.browsers.length} browsers`, String(wronglyCaught), String(letThrough)]))
   say('')
 }
 

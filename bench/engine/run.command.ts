@@ -24,14 +24,15 @@ export default command({
     runs: integer('Runs per contender; the medians are reported.', { default: 3, min: 1 }),
     'commit-ms': integer('Time between two commits in milliseconds.', { default: 100, min: 1 }),
     compression: choice('Compression of the records that the engine writes.', COMPRESSIONS, { default: 'none' }),
-    cards: integer('Number of cards in job J2. The first payment of each card creates its state; all other payments go to random cards.', {
-      min: 1,
-    }),
+    cards: integer(
+      'Number of cards in job J2. The first payment of each card creates its state; all other payments go to random cards. Default: the cards of the data set.',
+      { min: 1 },
+    ),
     'state-padding': integer(
       'Number of random bytes that job J2 adds to the state of each card. The peer must read the variable STATE_PADDING as well.',
       { default: 0, min: 0, max: MAX_STATE_PADDING },
     ),
-    memory: integer('Memory limit in MiB of each contender with its page cache. Requires root. Default: no limit.', { min: 1 }),
+    memory: integer('Memory limit of each contender in MiB, including its page cache. Requires root. Default: no limit.', { min: 1 }),
     latency: integer(
       'Instead of the throughput, measures the time from a record to its visible result, with job J2 at this many records per second.',
       {

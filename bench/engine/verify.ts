@@ -10,7 +10,7 @@ const SILENCE_MS = 30_000
 
 /**
  * Reads the whole output topic with read_committed and checks every record.
- * @returns 'ok' or the first difference
+ * @returns 'ok', or a description of the first problem: a difference, missing output, or an end that cannot be read
  */
 export async function verifyOutput(transport: Transport, topic: string, check: OutputCheck): Promise<string> {
   const partitions: TopicPartition[] = Array.from({ length: PARTITIONS }, (_, partition) => ({ topic, partition }))

@@ -117,7 +117,7 @@ async function enforcement(servers: BenchServers, changes: number, say: (text: s
     const sentAt = performance.now()
     const { results } = await bodyOf<{ results: { status: string }[] }>(send('POST', '/bulk', { entries }))
     times.bulk.push(performance.now() - sentAt)
-    if (results.some(({ status }) => status !== 'created')) throw new Error('an entry of the bulk was not created')
+    if (results.some(({ status }) => status !== 'created')) throw new Error('an entry of the bulk request was not created')
   } finally {
     await Promise.all(readers.map(({ close }) => close()))
     await api.stop()

@@ -8,7 +8,7 @@ import { benchTransport } from './broker.ts'
 import type { BenchServers } from './servers.ts'
 
 /**
- * Makes all seeded rate limits inactive, as an administrator does before a load test
+ * Makes all seeded rate limits inactive, as if an administrator had deleted them before a load test
  * (docs/services/limits.md#seeded-rules). Must be called before the API starts.
  */
 export async function liftSeededLimits({ addresses }: Pick<BenchServers, 'addresses'>): Promise<void> {

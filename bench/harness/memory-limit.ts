@@ -36,7 +36,10 @@ export function memoryLimit(mib: number, name: string, root: string = CGROUPS): 
   }
 }
 
-/** Finds the folder for new control groups and the file that holds a group's limit. */
+/**
+ * Finds the folder for new control groups, and the name of the file that holds a group's limit. In version 2, also
+ * enables the memory controller for the new groups.
+ */
 function controller(root: string): { parent: string; file: string } {
   const first = join(root, 'memory')
   if (existsSync(join(first, 'memory.limit_in_bytes'))) return { parent: first, file: 'memory.limit_in_bytes' }

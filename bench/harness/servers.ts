@@ -16,7 +16,7 @@ export interface BenchServers {
   readonly addresses: Addresses
   /** Environment variables that make processes use these servers. */
   readonly env: Readonly<Record<string, string>>
-  /** Base URL at which the API that `startApi` starts serves its metrics. */
+  /** Base URL of the operations port of an API started with `startApi`. */
   readonly operationsUrl: string
   readonly components: Readonly<Record<ServerName, Component>>
   /** Process id of each server; 0 for a server that was not started. */

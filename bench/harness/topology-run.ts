@@ -12,7 +12,7 @@ export interface TopologyRunOptions {
   /** Path of the topology's module from the repository's root, and name of the module's export. */
   readonly module: string
   readonly export: string
-  /** Name of the topology, which is its consumer group. */
+  /** Name of the topology, which is also the name of its consumer group. */
   readonly group: string
   /**
    * The run ends when the committed offsets cover these topics. The first topic is the input, which has `records`

@@ -41,7 +41,7 @@ const WORKER_PARTS = ['millrace_commit_seconds']
 const { rate, seconds, variants, open, ...values } = commandLine(declaration)
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
-/** Returns the id of the variant with an index. Indexes begin at 0. Each product has the same number of variants. */
+/** Returns the id of a variant by its index, which begins at 0. Each product has the same number of variants. */
 function variantAt(index: number): number {
   const product = FIRST_PRODUCT + Math.floor(index / USED_VARIANTS_PER_PRODUCT)
   return product * VARIANTS_PER_PRODUCT + 1 + (index % USED_VARIANTS_PER_PRODUCT)
@@ -121,7 +121,7 @@ async function measureOurs({ apiUrl, operationsUrl, workerUrl, token, pids }: In
       ([name, now], index) => `${name} ${(((now - cpuBefore[index][1]) * MS_PER_SECOND) / operations.length).toFixed(2)}`,
     )
     notes.push(
-      `${scene.name}: means ${means.join(', ')}; CPU ms per operation: ${used.join(', ')}; at most, worker ${peakRssMib(pids.worker)} MiB, broker ${peakRssMib(pids.broker)} MiB`,
+      `${scene.name}: means ${means.join(', ')}; CPU ms per operation: ${used.join(', ')}; peak memory so far: worker ${peakRssMib(pids.worker)} MiB, broker ${peakRssMib(pids.broker)} MiB`,
     )
   }
   subject.close()

@@ -19,7 +19,7 @@ interface Held {
 
 /**
  * Starts a proxy between clients and Redis that can hold back replies.
- * @param answer called with each chunk of Redis' output; it calls `pass`, now or later, to forward the chunk to the
+ * @param answer called for each chunk of Redis' output; it calls `pass`, now or later, to forward the chunk to the
  * client
  */
 export async function answerProxy(redisUrl: string, answer: (pass: () => void) => void): Promise<AnswerProxy> {

@@ -33,7 +33,10 @@ async function flexibleLimiters() {
 export interface Subject {
   /** Returns true if the request is admitted. */
   decide(caller: string): boolean | Promise<boolean>
-  /** Number of requests that were decided without a response from Redis; always 0 for limiters other than Millrace. */
+  /**
+   * Number of requests that were decided by the process's own counts or not at all, because Redis failed or did not
+   * answer in time. Always 0 for limiters other than Millrace.
+   */
   readonly undecided: number
   close(): Promise<void>
 }

@@ -22,8 +22,8 @@ const LINKS = 1_000
 const BULK = 100
 const WARM_UP_SECONDS = 5
 /**
- * Duration of the warm-up. In the first ten seconds of load, the broker's JVM compiles most of the code that a command
- * needs.
+ * Duration of the warm-up before link creation is measured. In the first ten seconds of load, the broker's JVM compiles
+ * most of the code that a command needs.
  */
 const CREATE_WARM_UP_SECONDS = 15
 const REDIRECT_SECONDS = 5

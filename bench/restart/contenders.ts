@@ -21,7 +21,7 @@ export interface Contender {
   workingMembers(brokers: string, group: string): Promise<number>
 }
 
-/** Settings of the peer's program. Logging is off, because killed processes would fill the screen with stack traces. */
+/** Settings of the peer's program. Logging is off, because the kills would fill the screen with stack traces. */
 const KAFKA_STREAMS = { THREADS: '1', VARIANT: 'default', LOG_LEVEL: 'off' }
 const WORKER = fileURLToPath(new URL('../engine/worker-process.ts', import.meta.url))
 

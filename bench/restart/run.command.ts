@@ -12,7 +12,7 @@ export default command({
   options: {
     only: choices('Scenarios to run; scale-job requires a peer.', SCENARIOS, { default: 'all' }),
     changes: choices('Membership changes in the scenario "scale"; "return" requires "stop".', CHANGES, { default: 'all' }),
-    keys: integer('Number of keys in the state, or of payments before the state of J2 is restored. Some scenarios multiply it.', {
+    keys: integer('Number of keys in the state, or of payments that create the state of job J2. Some scenarios multiply it.', {
       default: 1_000_000,
       min: 1,
     }),

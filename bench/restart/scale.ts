@@ -67,9 +67,9 @@ export async function scale(place: Place, { keys, valueBytes, rate, changes, rep
       let leaver = 0
       const happenings: Readonly<Record<Change, readonly [what: string, happen: () => Promise<void>]>> = {
         add: ['a third worker is added', async () => void cluster.restart(WORKERS)],
-        stop: ['one stops and leaves the group', () => cluster.workers[leaver].stop()],
-        return: ['it starts again with its state', async () => void cluster.restart(leaver)],
-        kill: ['one is killed and does not return', () => cluster.workers[leaver].kill()],
+        stop: ['a worker stops and leaves the group', () => cluster.workers[leaver].stop()],
+        return: ['the stopped worker starts again with its state', async () => void cluster.restart(leaver)],
+        kill: ['a worker is killed and does not return', () => cluster.workers[leaver].kill()],
       }
       for (const change of CHANGES.filter((each) => changes.includes(each))) {
         if (change !== 'return') leaver = firstById(cluster)
@@ -85,8 +85,8 @@ export async function scale(place: Place, { keys, valueBytes, rate, changes, rep
 }
 
 /**
- * Writes the state directly to the changelog while no worker is running. This is faster than processing that many
- * records.
+ * Writes the state directly to the changelog while no worker is running, and restarts the workers. This is faster than
+ * processing that many records.
  */
 async function fillState({ transport }: Place, cluster: Cluster, state: Pick<Load, 'keys' | 'format'>): Promise<void> {
   await Promise.all(cluster.workers.map((worker) => worker.stop()))

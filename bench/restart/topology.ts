@@ -1,6 +1,9 @@
 import { type Codec, keyedStore, rawValue, type Topic, type Topology, topology, utf8 } from '../../pipelines/engine/index.ts'
 
-/** A codec that passes bytes through unchanged, because the benchmark measures moving state, not decoding it. */
+/**
+ * A codec that passes bytes through unchanged, because the benchmark measures how long it takes to move state, not to
+ * decode it.
+ */
 const bytes: Codec<Buffer> = {
   encode(value, out) {
     out.reserve(value.length)
@@ -10,7 +13,10 @@ const bytes: Codec<Buffer> = {
 }
 
 const format = rawValue(bytes)
-/** First byte of timed records. The topology forwards them, so that a reader can measure their latency. */
+/**
+ * First byte of the value of a timed record. The topology forwards these records, so that a reader can measure their
+ * latency.
+ */
 export const TIMED = 0x74
 
 export interface KeepLatestOptions {

@@ -5,7 +5,7 @@ import { type Payment, type Payments, paymentSchema, readPayments, spreadOverCar
 import { velocityFeatures } from './topology.ts'
 import { checkFeatures } from './verify.ts'
 
-/** J2: computes for each payment the counts and sums of the card's payments in the last hour, day and week. */
+/** J2: computes for each payment the counts and sums of the card's earlier payments in the last hour, day and week. */
 export const velocity: Job = {
   title: 'velocity features per card',
   data: 'payments',

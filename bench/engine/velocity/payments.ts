@@ -57,7 +57,8 @@ export const enrichedSchema = longRecord('Enriched', [
 
 /**
  * Reads the first payments of the real file, in file order. If the file has fewer payments than `count`, they are
- * repeated, and each repetition is shifted by the number of whole days that the file covers.
+ * repeated. Each repetition has new ids, and its times are shifted by the number of days that the file covers, rounded
+ * up.
  */
 export function readPayments(dataDir: string, count: number): Payments {
   const text = gunzipSync(readFileSync(dataSet(dataDir, 'payments'))).toString('latin1')

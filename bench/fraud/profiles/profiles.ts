@@ -63,8 +63,8 @@ export async function measureProfiles(folder: string, options: ProfilesOptions, 
   const transport = benchTransport(servers.addresses.kafka)
   try {
     await transport.connect()
-    // Arrivals come first, because their worker must restore its state from the changelog. The backlogs make this
-    // changelog large.
+    // The arrival in Redis is measured first, because the backlogs make the changelog large. Afterwards, the worker of
+    // this measurement would have to restore all of the state in the changelog.
     await measureArrival(servers, transport, folder, say)
     await measureBacklogs(servers, transport, folder, options, say)
   } finally {
@@ -95,7 +95,7 @@ async function measureBacklogs(
     const run = await streams?.(servers)
     if (run !== undefined) add('Kafka Streams on J2, 1 thread', run)
   }
-  say(row(['', 'records/s (spread)', 'second half', 'CPU s/M']))
+  say(row(['', 'records/s (range)', 'second half', 'CPU s/M']))
   say(row(['---', '--:', '--:', '--:']))
   for (const [label, found] of runs) {
     const rates = found.map(({ perSecond }) => perSecond)

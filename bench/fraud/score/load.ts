@@ -21,8 +21,8 @@ export interface LoadResult {
   /** Share of degraded responses: those scored without some of the usual inputs. */
   readonly degraded: number
   /**
-   * Share of payments that create a case. A case costs the services behind the API much more than a payment without
-   * one.
+   * Share of successful responses with the decision REVIEW. Such a payment creates a case, and therefore costs the
+   * services behind the API much more than other payments.
    */
   readonly reviewed: number
 }

@@ -165,7 +165,7 @@ async function startSystem(folder: string, options: ScoreOptions, say: Say): Pro
     await untilReady(...workers, url)
     pids.push(['API', api.pid], ...childPids(api.pid).map((pid): [string, number] => ['models', pid]), ['load', process.pid])
     const bytes = await seedProfiles(servers.addresses.redis, options.users)
-    say(`A user's profile has ${bytes.toFixed(0)} bytes.\n`)
+    say(`A user's profile has ${bytes.toFixed(0)} bytes on average.\n`)
     const pool = await connected(folder, url)
     stopping.push(pool.close)
     const payment = benchPayments(options.users, seededRandom(SEED))

@@ -63,7 +63,7 @@ export async function measureHotTarget({ system, values, say }: PartInput): Prom
   const drained = new Map(names.map((name) => [name, [] as Awaited<ReturnType<typeof drain>>[]]))
   await drain(false)
   for (let round = 0; round < rounds; round++) for (const name of names) drained.get(name)!.push(await drain(name === names[1]))
-  say(row([`backlog of ${people.length}, one swipe per user`, 'swipes/s processed (spread)', 'swipes/s processed and in the views']))
+  say(row([`backlog of ${people.length}, one swipe per user`, 'swipes/s processed (range)', 'swipes/s processed and in the views (range)']))
   say(row(['---', '--:', '--:']))
   for (const [name, found] of drained)
     say(

@@ -104,7 +104,7 @@ async function meanLikes(system: MatchesSystem, users: readonly string[]): Promi
   return counts.reduce((sum, count) => sum + count, 0) / users.length
 }
 
-/** Returns the Redis memory of the candidate index per member in bytes, and the size of the index's largest cell. */
+/** Returns the number of members of the candidate index, its Redis memory per member in bytes, and its largest cell. */
 async function indexBytes({ redis }: MatchesSystem) {
   let [members, bytes] = [0, 0]
   let largest = { members: 0, bytes: 0 }

@@ -28,7 +28,7 @@ export async function measurePushes({ system, values, say }: PartInput, pushes: 
   const background = await swipeLoad(system, client, SEED)
   await pushes.open(system.transport)
   say(
-    `\n### Mutual swipe to ${to === 'webhook' ? 'the webhook' : 'the record of the push'}, ${MUTUAL_PER_SECOND}/s alongside ${BACKGROUND_PER_SECOND} other swipes/s, ${seconds} s a round; target: P95 < 2 s, goal 0.5; 99.99 % within 30 s; ${loadRemark()}\n`,
+    `\n### Time from a mutual swipe to ${to === 'webhook' ? 'the request to the webhook' : 'the record of the push'}, at ${MUTUAL_PER_SECOND} mutual and ${BACKGROUND_PER_SECOND} other swipes/s, in rounds of ${seconds} s (targets: P95 < 2 s, 99.99 % within 30 s; goal: P95 < 0.5 s); ${loadRemark()}\n`,
   )
   const figures: { p50: number; p95: number; p99: number; max: number; missing: number }[] = []
   try {

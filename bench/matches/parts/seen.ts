@@ -63,6 +63,6 @@ export async function measureSeen({ system, folder, say }: PartInput): Promise<v
   const seen = people.slice(0, ASKED).map(({ userId }) => userId)
   const [wrong, right] = [await countSwiped(unseen), await countSwiped(seen)]
   say(
-    `\nThrough the API (\`/v1/feed/explain\`), a user with ${SWIPES} swipes: ${wrong} of ${ASKED} users who were not swiped count as swiped (${((100 * wrong) / ASKED).toFixed(2)} %), and ${right} of ${ASKED} who were.`,
+    `\nThrough the API (\`/v1/feed/explain\`), a user with ${SWIPES} swipes: ${wrong} of ${ASKED} users who were not swiped count as swiped (${((100 * wrong) / ASKED).toFixed(2)} %), and so do ${right} of ${ASKED} users who were swiped.`,
   )
 }

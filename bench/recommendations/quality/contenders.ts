@@ -5,7 +5,7 @@ export interface Contender {
   readonly name: string
   /**
    * @param history the user's items so far, oldest first
-   * @param learned number of these items that the user chose before the end of training
+   * @param learned number of these items that the user rated before the end of training
    */
   scores(history: readonly number[], learned: number): Float64Array
   /** @param isTraining true if the event belongs to the training part */

@@ -23,7 +23,7 @@ export function readRatings(folder: string): Rating[] {
   return ratings.sort((one, other) => one.at - other.at || one.user - other.user || one.item - other.item)
 }
 
-/** Reads the titles and genres of the films. */
+/** Reads the titles, genres and years of the films. Returns them by film id. */
 export function readFilms(folder: string): Map<bigint, RecommendationItem> {
   const [, ...lines] = readFileSync(join(dataSet(folder, 'movieLens'), 'ml-100k.item'), 'utf8')
     .trim()

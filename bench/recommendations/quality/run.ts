@@ -32,7 +32,7 @@ await runMain(async () => {
   const lines = [
     `${sumOf(results[0]).questions} test cases. First the channels alone, then the lists of the service: ordered by score, and as served (at most 3 items per genre). Training took ${trainingSeconds.toFixed(0)} s.`,
     '',
-    row(['contender', 'hit@20', 'NDCG@20', ...segments, 'items shown to at least one user', 'genres in a list']),
+    row(['contender', 'hit@20', 'NDCG@20', ...segments, 'share of items shown to at least one user', 'genres in a list']),
     row(['---', '---', '---', ...segments.map(() => '---'), '---', '---']),
     ...all.map(({ name }, at) => row([name, ...figuresOf(results[at]), '', ''])),
     ...service.map(({ name, segments: parts, coverage, genres }) =>

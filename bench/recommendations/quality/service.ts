@@ -30,7 +30,10 @@ const SEED = 1
 const MS_PER_SECOND = 1_000
 const HISTORY = 100
 
-/** Trains once on the first ratings. Then requests a list from the serving code before each later good rating. */
+/**
+ * Trains once on the first ratings. Then requests lists by rules and by the model from the serving code before each
+ * later good rating.
+ */
 export async function askService(
   ratings: readonly Rating[],
   trained: number,

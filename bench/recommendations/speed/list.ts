@@ -30,14 +30,14 @@ const US_PER_MS = 1_000
 const SEARCH_TIMEOUT_MS = 60_000
 
 /**
- * The steps of computing a list that the model performs. The remaining steps choose the candidates, compute their
+ * The steps that the model performs while a list is computed. The remaining steps choose the candidates, compute their
  * features, and arrange the list.
  */
 const PARTS = ['fold in the user', 'search the index', 'products with all candidates', 'similar items by vector', 'score by trees'] as const
 
 /** Measures the cost of computing a list in this process, without HTTP and Redis. */
 export async function measureLists({ world, bundle, say }: PartInput): Promise<void> {
-  // The index is opened as in the API, so a separate thread searches an index that is large.
+  // The index is opened as in the API, so a separate thread searches the index if it is large.
   const openIndex = indexThreads({ log: createLogger('silent'), timeoutMs: SEARCH_TIMEOUT_MS, onUnanswered: () => undefined })
   const model = await openModel(bundle, { openIndex })
   const { timed, spent } = timedModel(model)

@@ -15,7 +15,7 @@ const SEED = 31
 const WARM_UP = 20
 const ONE_THREAD = 1
 const BYTES_PER_MIB = 2 ** 20
-/** Number of rows per step of the conversion to floats. Converting all rows at once would take several GB of memory. */
+/** Number of values per step of the conversion to floats. Converting all at once would take several GB of memory. */
 const ROWS_AT_ONCE = 65_536
 
 /**
