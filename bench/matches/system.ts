@@ -51,7 +51,15 @@ export interface MatchesSystemOptions {
 
 /** Consumer groups of the topologies, followed by the groups of the sinks. */
 export const TOPOLOGY_GROUPS = ['match-users', 'match-pairs', 'match-profiles']
-const SINK_GROUPS = ['match-users-view', 'match-pairs-view', 'match-index-view', 'match-swipes-table', 'matches-table']
+const SINK_GROUPS = [
+  'match-users-view',
+  'match-pairs-view',
+  'match-index-view',
+  'match-swipes-table',
+  'matches-table',
+  'match-deletions-table',
+  'match-stack-refills',
+]
 const IDLE_POLL_MS = 100
 /**
  * Number of consecutive polls without lag after which the pipelines count as idle. One poll is not enough, because a

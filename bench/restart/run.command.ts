@@ -30,4 +30,6 @@ export default command({
     ['--only kill,rolling --keys 100000', 'Runs two scenarios with small state.'],
     ['--only scale --changes kill --keys 6000000 --value-bytes 1700', 'Kills one of two workers that have 10 GB of state.'],
   ],
+  check: ({ changes }) =>
+    changes.includes('return') && !changes.includes('stop') ? 'the change "return" needs the change "stop"' : undefined,
 })

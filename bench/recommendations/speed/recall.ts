@@ -16,7 +16,7 @@ const WARM_UP = 20
 const ONE_THREAD = 1
 const BYTES_PER_MIB = 2 ** 20
 /** Number of values per step of the conversion to floats. Converting all at once would take several GB of memory. */
-const ROWS_AT_ONCE = 65_536
+const VALUES_AT_ONCE = 65_536
 
 /**
  * Measures how many of the 200 items with the highest dot products the index finds, and how long a search takes. An
@@ -89,6 +89,6 @@ async function floatsOf(path: string): Promise<Float32Array> {
   const bytes = await readFile(path)
   const halves = new Float16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / Float16Array.BYTES_PER_ELEMENT)
   const floats = new Float32Array(halves.length)
-  for (let at = 0; at < halves.length; at += ROWS_AT_ONCE) floats.set(halves.subarray(at, at + ROWS_AT_ONCE), at)
+  for (let at = 0; at < halves.length; at += VALUES_AT_ONCE) floats.set(halves.subarray(at, at + VALUES_AT_ONCE), at)
   return floats
 }
