@@ -74,7 +74,7 @@ const INCIDENTS: Readonly<Record<string, (round: number) => Promise<void>>> = {
 const names = parts ?? Object.keys(INCIDENTS)
 
 test(
-  `each part is killed ${rounds} times: every published list is right, and so is the table`,
+  `in ${rounds} rounds of kills and other incidents, every published list is right, and so is the table`,
   async () => {
     onTestFailed(async () => {
       const kept = await keepLogs(system, join(chaosHome(), `trends-${seed}`))
@@ -95,8 +95,8 @@ test(
       say(`round ${round} of ${rounds} is over`)
     }
     await trial.endInput()
-    // This check reads the log, so even tweets that were never acknowledged are known to be there before the last
-    // window is due.
+    // When this check has succeeded, every tweet is certain to be in the log before the last window is due, even tweets
+    // that were never acknowledged.
     await trial.checkPublished()
     const windowEnd = await trial.nextWindow({ wholeMinute: true })
     await trial.checkPublished()

@@ -154,7 +154,7 @@ async function run(seed: number): Promise<string[]> {
     }
   }
 
-  /** Makes a database fall behind for a while. Other faults may occur during this time. */
+  /** In some rounds, makes a database fall behind for a while. Other faults may occur during this time. */
   function overload(): void {
     const slot = pick(load, slots)
     if (load() > SHARE_OVERLOADED || slot.isOverloaded) return

@@ -6,7 +6,7 @@ const MANY = 10
 
 /**
  * Finds kinds of which at least `MANY` requests were sent and none succeeded. A verdict excuses refusals during faults,
- * so it would accept a service that refuses everything.
+ * so without this check it would accept a service that refuses everything.
  */
 export function neverAccepted(requests: readonly { readonly kind: string; readonly isAccepted: boolean }[]): string[] {
   return [...Map.groupBy(requests, ({ kind }) => kind)].flatMap(([kind, all]) =>

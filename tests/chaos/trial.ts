@@ -100,7 +100,7 @@ async function keepOffsetsUncompacted(transport: Transport): Promise<void> {
   await transport.ensureTopics([{ name: OFFSETS_TOPIC, partitions, config: { 'segment.ms': String(NEVER_ROLLED_MS) } }])
 }
 
-/** Runs a shop with three workers, its input and all faults of the schedule, and judges the output. */
+/** Runs a shop with three workers, writes its input, injects all faults of the schedule, and judges the output. */
 export async function runTrial(schedule: Schedule, deps: TrialDeps, options: TrialOptions = {}): Promise<TrialResult> {
   const { folder, say } = deps
   const name = `shop-${schedule.seed}-${Date.now().toString(36)}`
@@ -214,7 +214,7 @@ interface OrdealDeps extends TrialDeps, TrialOptions {
 }
 
 /**
- * Runs the input and the faults.
+ * Writes the input, injects the faults and judges the output.
  * @returns all deviations, and the faults that were skipped
  */
 async function ordeal(

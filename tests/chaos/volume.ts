@@ -14,7 +14,7 @@ export const VOLUME = {
   longestNoteBytes: 8 * KIB,
   accounts: 4_000,
   /**
-   * On a busy machine, a large transaction takes longer than three seconds, the timeout of other runs. If every
+   * On a busy machine, a large transaction may take longer than three seconds, the timeout of other runs. If every
    * transaction timed out, the workers would never make progress.
    */
   transactionTimeoutMs: 15_000,

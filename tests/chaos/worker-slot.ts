@@ -62,7 +62,9 @@ export interface WorkerSlot {
   isStopped(): boolean
   /** Resolves when the process that was running at the time of the call has ended. */
   whenExited(): Promise<void>
-  /** Announces that the process is about to end by itself, so that this does not count as a crash. */
+  /**
+   * Announces that the process is about to end by itself. Its end then neither counts as a crash nor causes a restart.
+   */
   expectExit(): void
   wipe(): void
   /** @returns the name of the damaged file, or undefined if the folder contains no file of the database */

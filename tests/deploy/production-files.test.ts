@@ -43,7 +43,7 @@ const OF_OTHERS = new Set([
   'AWS_SECRET_ACCESS_KEY',
   'POD_IP',
 ])
-/** Secrets without which the settings of production are invalid. */
+/** Secrets without which the production settings are invalid. */
 const REQUIRED_SECRETS = ['LINKS_SECRET', 'FRAUD_HASH_KEY', 'RECOMMENDATIONS_SECRET', 'VISITOR_SECRET']
 const SECRET = 'twenty-two characters and more'
 const MILLRACE_HOME = '/var/lib/millrace'
@@ -181,7 +181,7 @@ test.each(REQUIRED_SECRETS)('without %s, production does not start', (name) => {
   expect(() => [readApiConfig(others), readPipelinesConfig(others)]).toThrow(name)
 })
 
-test('Kubernetes creates the topics with production settings before a worker can create them with the defaults of a small machine', () => {
+test('Kubernetes creates the topics with production settings before a worker can create them with the defaults for a small machine', () => {
   const workers = workloads.filter((workload) => containerOf(workload).command.at(-1) === 'pipelines/main.ts')
   const first = workers.map((workload) => kubernetesContainer(workload, podOf(workload).initContainers[0]))
   expect(first.map((container) => [program(container), container.env.PARTITIONS])).toEqual([
@@ -244,7 +244,7 @@ describe('ports', () => {
   })
 })
 
-test('the grace period is longer than a process needs to stop', () => {
+test('the grace period of each pod is longer than the delay and the time limit for draining together', () => {
   const MS_PER_SECOND = 1_000
   expect(ofKind('StatefulSet').length).toBeGreaterThan(2)
   for (const workload of ofKind('StatefulSet')) {

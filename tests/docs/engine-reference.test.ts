@@ -185,8 +185,8 @@ test('the reference documents outcomes, codes and headers', () => {
 })
 
 /**
- * Folders with errors that an author or operator may see. The test skips the Kafka client, because the transport
- * converts the client's errors to FencedError or TransportError.
+ * Folders with errors that the author of a topology or an operator may see. The test skips the Kafka client, because
+ * the transport converts the client's errors to FencedError or TransportError.
  */
 const ERROR_FOLDERS = ['pipelines/engine', 'state/stores', 'kafka', 'schemas']
 

@@ -190,8 +190,8 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     const redis = new Redis(system.redis.address)
     const read = (woeid: number) => get(system.apis[0], `/v1/trends?woeid=${woeid}`)
     try {
-      // The workers are suspended while the readers are checked, because on a fast machine they refill Redis before the
-      // first read.
+      // Suspends the workers during this check, because on a fast machine they would refill Redis before the first
+      // read.
       await whileFrozen(system.workers, async () => {
         await flushTestRedis(redis)
         for (const woeid of counted) {

@@ -42,7 +42,7 @@ export interface LoggedTweet {
 
 /**
  * Reads topics with an independent consumer (librdkafka, read_committed). Each call returns the records that arrived
- * since the previous call.
+ * since its topics were last read.
  */
 export interface LogReader {
   /** Returns the tweets in log order, partition by partition, without records that are not tweets. */

@@ -113,7 +113,7 @@ const clickhouse = ({ env, home }: Installation) =>
   createClient({ url: `http://${LOOPBACK}:${env.CLICKHOUSE_PORT}`, password: clickhousePassword({ path: home }) })
 
 test(
-  'npm start reports its status, stops, continues with the same data when started again, and deletes the data with --reset',
+  'npm start appears in the status, refuses a second start, continues with the same data after a stop, and deletes the data with --reset',
   async () => {
     const where = await installation()
     const first = run('start.ts', where)
@@ -161,7 +161,7 @@ test(
 )
 
 test(
-  'npm start that is interrupted while it creates topics ends soon',
+  'an npm start that is interrupted while it creates topics ends soon',
   async () => {
     const stack = run('start.ts', withFewServices(await installation()))
     await waitUntil(() => / registry +\d/.test(stack.output()), { what: 'registry', timeoutMs: READY_TIMEOUT_MS })

@@ -88,7 +88,7 @@ const pythonTweet = (sequence: number, user: number, hashtag: string, createdAt:
 
 beforeAll(async () => {
   // Installs the Python environment before the tweet gets its timestamp. If the installation came later, the timestamp
-  // might no longer be in the future when the tweet is sent.
+  // might no longer be too far in the future when the tweet is sent.
   await pythonEnvironment('confluent')
   system = await startSystem({ workers: 2, apis: 2 })
   const now = Date.now()

@@ -14,8 +14,8 @@ interface Seen {
 }
 
 /**
- * Creates a client of a fake server. The server gives the listed answers in order, and then repeats the last one. Time
- * passes only while the client waits.
+ * Creates a fake server and the dependencies of a client that uses it. The server gives the listed answers in order,
+ * and then repeats the last one. Time passes only while the client waits.
  */
 function scripted(...answers: (() => Response)[]) {
   const seen: Seen[] = []

@@ -23,7 +23,7 @@ export interface StockLog {
   readonly reservationDecisions: readonly Logged<Decision<Cart> | null>[]
 }
 
-/** The decision about a command. */
+/** The answer to a command that was decided. */
 export interface Answered<A> {
   readonly answer: A
   /** Time of the decision by the worker's clock, epoch ms. */
@@ -31,7 +31,7 @@ export interface Answered<A> {
 }
 
 /**
- * Returns the answers in a topic of decisions, by command id. Checks that a repeated command got the same answer.
+ * Returns the answers to all decided commands, by command id. Checks that a repeated command got the same answer.
  * @param faults receives a description of each fault
  */
 export function answersIn<A>(decisions: readonly Logged<Decision<unknown> | null>[], faults: string[]): Map<string, Answered<A>> {
@@ -46,7 +46,7 @@ export function answersIn<A>(decisions: readonly Logged<Decision<unknown> | null
   return new Map(Array.from(answers, ([id, { text, decidedAt }]) => [id, { answer: JSON.parse(text) as A, decidedAt }]))
 }
 
-/** A command as it was sent, with its decision. */
+/** A decided command with its answer. */
 export interface DecidedCommand<C, A> {
   readonly key: string
   readonly id: string

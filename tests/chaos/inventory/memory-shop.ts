@@ -8,8 +8,8 @@ import type { Answered, Shop } from './callers.ts'
 import type { MemoryWorld } from './memory-world.ts'
 
 /**
- * Creates a shop in memory. The topologies of `world` decide about its stock, and the API's own code reserves the items
- * of a cart.
+ * Creates a shop in memory. The topologies of `world` decide its commands, and the API's own code reserves the items of
+ * a cart.
  * @param heldMs lifetime of reservations and carts
  */
 export function memoryShop(world: MemoryWorld, heldMs: number): Shop {

@@ -18,8 +18,8 @@ const COMMIT_STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offse
 const ANSWER_TIMEOUT_MS = 5_000
 const COMMAND_LIFE_MS = 30_000
 /**
- * Maximum number of steps for which a topology is down: 35 s. This is longer than the lifetime of a command, but
- * shorter than the minute by which a reservation outlasts its cart.
+ * Maximum number of steps for which a topology is down. They last 35 s. This is longer than the lifetime of a command,
+ * but shorter than the minute by which a reservation outlasts its cart.
  */
 const LONGEST_DOWN_STEPS = 350
 const LONG_DOWN_SHARE = 0.1
@@ -50,7 +50,7 @@ export interface MemoryWorld {
   readonly outages: readonly Outage[]
   /**
    * Lets 100 ms pass.
-   * @param isCalm if true, nothing crashes or gets lost
+   * @param isCalm if true, no new crash is planned, and no command or answer is lost until the next step
    */
   step(isCalm: boolean): Promise<void>
   log(): StockLog
@@ -161,7 +161,8 @@ export function memoryWorld(random: Random, { crashes, losses }: { readonly cras
     log() {
       for (const topic of [inventoryFlow.commands, inventoryChanged]) take(stock, topic as Topic<string, unknown>)
       take(carts, reservationFlow.commands)
-      // Reads outcomes from the stock's log, because the copies in the carts' log have different timestamps.
+      // Reads outcomes from the stock's broker, because the same records on the carts' broker have different
+      // timestamps.
       read.set(reservationOutcomes.name, [])
       take(stock, reservationOutcomes)
       const all = <V>({ name }: Topic<string, V>) => (read.get(name) ?? []) as Logged<V>[]

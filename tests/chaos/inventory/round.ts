@@ -29,8 +29,9 @@ export interface RoundResult extends Judged<Evidence> {
 }
 
 /**
- * Runs one round on the stock that earlier rounds left. When all requests have ended, judges the whole log.
- * @param earlier the outages of the earlier rounds, because the log contains their records as well
+ * Runs one round on the stock that earlier rounds left. When all requests have ended, repeats them. Then judges the
+ * repeated answers, the whole log, the table, and the stock that the API shows.
+ * @param earlier the outages of the earlier rounds, which also affected records in the log
  */
 export async function playRound(
   system: InventorySystem,

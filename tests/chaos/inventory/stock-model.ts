@@ -47,8 +47,8 @@ export interface StockModel {
   readonly rows: readonly ModelRow[]
   readonly reservations: readonly ModelReservation[]
   /**
-   * Decides a command.
-   * @param now time at which the broker appended the command, epoch ms
+   * Decides a command, and applies its movements to the model.
+   * @param now time at which the command takes effect, epoch ms
    */
   command(product: number, command: InventoryCommand, now: number, id: string): { answer: ModelAnswer; movements: ModelMovement[] }
   /**
@@ -66,7 +66,7 @@ export interface StockModel {
    * @returns undefined if the reservation is not open
    */
   expire(product: number, reservationId: string): ModelMovement[] | undefined
-  /** Returns the invariants of the stock that do not hold; empty if all do. */
+  /** Describes each violated invariant of the stock. Returns an empty list if all invariants hold. */
   broken(): string[]
 }
 

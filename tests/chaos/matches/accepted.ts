@@ -11,8 +11,9 @@ import { type Asked, isAccepted } from './requests.ts'
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
 
 /**
- * How long a response may still lack a user or place after the user returned or reported the place. Redis contains both
- * before the API responds, so this affects only requests that were already in flight.
+ * How long after a user has returned or reported a place an API may still respond as if the profile or the place were
+ * missing. Redis contains both before the API confirms the change, so this affects only requests that were already in
+ * flight.
  */
 const RETURN_LAG_MS = 2_000
 

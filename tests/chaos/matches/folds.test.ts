@@ -48,7 +48,7 @@ test.each(SEEDS)('seed %i: the pipeline and the offline computation agree on the
   expect(driver.read(matchSwipes).map(({ value }) => value)).toEqual(fold.counted)
   expect(driver.read(pairSwipes).map(({ value }) => value)).toEqual(fold.ofPairs)
   const score = (user: string) => driver.store<KeyedStore<string, MatchUser>>('users').get(user)?.elo_score
-  // The expected score of each swipe is based on the scores after all earlier swipes.
+  // Each swipe changes the score of its target, based on the scores of both users after all earlier swipes.
   const scores = new Map(USERS.map((user) => [user, foldScores([])]))
   for (const { swiper_id, target_id, direction } of fold.scoring) {
     const swipes = [{ swiper_elo: scores.get(swiper_id)!.at(-1)!, direction }]
@@ -96,7 +96,7 @@ test('a pair without commands has only one possible final state', () => {
   expect(foldPair([like, pairSwipe(BOB, ANN, 'RIGHT', 2_000)], [])).toMatchObject([{ matchedAt: 2_000, hasEnded: false }])
 })
 
-test('a block at the same time as a like can come before or after the match, and the answer does not show which', () => {
+test('a block soon after a like may be processed before or after the match, and the answer does not show which', () => {
   const swipes = [pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000)]
   const command: PairCommand = { action: 'block', actor_id: ANN, other_id: BOB, match_id: null, matched_at: null, not_before: 0 }
   const ends = foldPair(swipes, [{ command, decidedAt: 2_500, outcome: 'done' }])

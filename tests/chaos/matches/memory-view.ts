@@ -121,7 +121,7 @@ export function memoryView(partitions: number): MemoryView {
   }
 }
 
-/** Returns the time at the start of a note. Returns NaN if there is no note, so that all comparisons are false. */
+/** Returns the time with which a value begins. Returns NaN if there is no value, so that all comparisons are false. */
 function timeOf(value: string | Buffer | undefined): number {
   return Number.parseInt(String(value), 10)
 }

@@ -40,7 +40,7 @@ const PARTITIONS: ReadonlyMap<number | undefined, number> = new Map([
   [64, 2],
   [50, 2],
 ])
-/** Number of runs if the environment sets none. A run takes a few seconds, most of them waiting for commits. */
+/** Number of runs if the environment sets none. A run takes a few seconds, and waits for commits most of the time. */
 const DEFAULT_SEEDS = 2
 const { seeds, from } = memoryConfig(DEFAULT_SEEDS)
 const USERS = 10
@@ -52,7 +52,7 @@ const SETTLED_WITHIN_MS = 60_000
 const LOOK_MS = 1_500
 const DIRECTIONS: readonly SwipeEvent['direction'][] = ['LEFT', 'RIGHT', 'RIGHT', 'SUPER_LIKE', 'REWIND']
 const COMMAND_LIFE_MS = 60_000
-/** Before a note, fewer than this many later notes are stored. */
+/** Fewer than this many later notes may be stored before a note. */
 const NOTED_LATE = 6
 
 const partitionsOf = ({ partitions, productionPartitions }: AnyTopic) => PARTITIONS.get(productionPartitions) ?? partitions

@@ -107,7 +107,7 @@ export async function listsOf(user: Client, api: number, place: string): Promise
     for (;;) {
       const { status, body } = await user.ask({ kind, api, path: `${kind}${query}` })
       if (status === 200) return body
-      // A 503 is not an error here, because Redis may just have come back, or the machine may be busy. A 429 is not a
+      // A 503 is not an error here, because Redis may just have come back, or the machine may be busy. A 429 is not an
       // error either: lists are read every second until they are right, which may exceed the rate limit.
       if ((status !== 503 && status !== 429) || Date.now() > until)
         throw new Error(`${kind} of ${user.id}: ${status} ${JSON.stringify(body)}`)

@@ -17,7 +17,7 @@ test('a plan has each fault once and one episode per pair', () => {
   expect([pairs.length, new Set(pairs).size]).toEqual([(USERS * (USERS - 1)) / 2, pairs.length])
 })
 
-test('a hundred plans have every kind of episode', () => {
+test('a hundred plans together contain every kind of episode', () => {
   const kinds = Array.from({ length: 100 }, (_, seed) => drawPlan(seed, options)).flatMap(({ episodes }) =>
     episodes.map(({ kind }) => kind),
   )

@@ -27,7 +27,7 @@ export type EpisodeKind =
   | 'feud'
   /** A user sends a block and its removal at the same time. Only the log shows which came first. */
   | 'undecided'
-  /** One of the users ends the match, and a swipe follows. */
+  /** One of the users ends the match, and a swipe follows. Sometimes a block and its removal follow as well. */
   | 'unmatched'
   /** A match that an external detector reports as well. */
   | 'reported'

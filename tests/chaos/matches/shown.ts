@@ -18,9 +18,9 @@ export interface Shown {
 }
 
 /**
- * Checks whom users saw during the round. A feed must not show anyone whom its user has swiped, except after a rewind.
- * Two users must not see each other if one has blocked the other or ended their match. Nobody may see a user who has
- * left.
+ * Checks whom users saw during the round. A feed must not show anyone whom its user has swiped, except after a rewind
+ * or after the user has deleted their own profile. Two users must not see each other if one has blocked the other or
+ * ended their match. Nobody may see a user who has left.
  *
  * Until the view includes a swipe, only a note in Redis hides its target. If Redis was down when the API responded to
  * the swipe, or was emptied later, the note may be missing, and showing the target is excused. Blocks and ends of
@@ -123,7 +123,7 @@ function inclusions({ logs, view }: Evidence): Map<string, number> {
 const RECONNECT_MS = 2_000
 
 /**
- * Returns whether the note of a swipe may be missing in Redis. Apart from faults of Redis itself, this happens to an
+ * Returns whether the note of a swipe may be missing from Redis. Apart from faults of Redis itself, this happens to an
  * API that starts while Kafka is down. It reads the view's partition count from Redis, so after Redis was emptied, it
  * cannot store notes until Kafka is back.
  */

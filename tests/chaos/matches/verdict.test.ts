@@ -149,7 +149,7 @@ test('a swipe that is in the log more often than it can have been written is rep
   expect(faultsOf({ ...twice, inflicted: { redis: [], apisKilled: 1, apiStarts: [] } })).toEqual([])
 })
 
-test('a wrong entry in any list of a user is reported', () => {
+test('a missing or additional entry in any list of a user is reported', () => {
   const evidence = goodEvidence()
   for (const user of [ANN, BOB, CAT])
     for (const [list, entries] of Object.entries(evidence.lists.get(user)!) as [keyof Lists, readonly unknown[]][]) {

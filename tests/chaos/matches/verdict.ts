@@ -18,7 +18,7 @@ export function faultsOf(evidence: Evidence): string[] {
   const certain = certainFrom(evidence)
   const fold = foldSwipes(evidence.logs.swipeEvents.map(({ value }) => value).filter((swipe) => !mayBeVoid(swipe, certain)))
   return [
-    ...evidence.remains.map((key) => `Redis has ${key}, of a user who has left`),
+    ...evidence.remains.map((key) => `Redis still contains ${key}, although the user has left`),
     ...accepted(evidence),
     ...swipes(evidence, fold),
     ...matches(evidence, fold),
@@ -66,7 +66,10 @@ function swipes(evidence: Evidence, fold: SwipeFold): string[] {
   return found
 }
 
-/** Checks that matches, pushes, webhook calls and lists follow from the pairs' swipes, commands and deletions. */
+/**
+ * Checks that matches, their table, pushes, webhook calls and lists follow from the pairs' swipes, commands and
+ * deletions.
+ */
 function matches(evidence: Evidence, fold: SwipeFold): string[] {
   const { users, logs, tables, lists, delivered } = evidence
   const deletions = deletionsOf(evidence)
@@ -177,7 +180,7 @@ function count(list: readonly string[], id: string): number {
 
 /**
  * Checks that the topic `scored` follows from the log, and that the users' scores follow from `scored`. The scores of
- * users who left are not checked, because the log does not show when they were reset.
+ * users who left are not checked, because the log does not show when these scores were reset.
  */
 function scores(evidence: Evidence, fold: SwipeFold): string[] {
   const { users, logs } = evidence

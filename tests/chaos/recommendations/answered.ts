@@ -3,7 +3,7 @@ import type { Call, Evidence } from './evidence.ts'
 
 /** How soon an API must reconnect to Kafka after an outage. */
 const KAFKA_FOUND_MS = 15_000
-/** How soon sinks must fill the views again after Redis was emptied. */
+/** How soon the sinks must have refilled the views after a fault of Redis. */
 const REFILLED_MS = 60_000
 /** When an API is killed, the log may lack the responses that it sent during this time before the kill. */
 const UNDER_WAY_MS = 5_000

@@ -69,7 +69,7 @@ export interface PlannedCall {
 export interface PlannedProduct {
   readonly atMs: number
   readonly product: number
-  /** Number of the contents: records of a product with equal numbers have the same title, brand and attributes. */
+  /** Variant number. Public records of a product with equal numbers have equal titles, brands and attributes. */
   readonly form: number
   readonly category: number
   readonly isPublic: boolean

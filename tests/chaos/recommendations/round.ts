@@ -82,7 +82,10 @@ export async function playRound(
 
 type User = { readonly id: string; readonly token: string }
 
-/** Stores items and the properties of users, and waits until every API returns a list to each user. */
+/**
+ * Stores items and the properties of users. Then waits until every API returns to each user a list that is neither
+ * empty nor degraded.
+ */
 async function settle(system: RecommendationsSystem, users: readonly User[], itemOf: (index: number) => string): Promise<void> {
   const put = async (path: string, body: object) => {
     const isStored = async () =>

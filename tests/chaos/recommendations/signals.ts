@@ -142,7 +142,7 @@ function neighbours(item: string, records: readonly Logged<ItemActivity>[], { lo
   const met = records.filter(({ value }) => value!.near.length > 0)
   if (met.length === 0) return published === undefined ? [] : [`item ${item} has neighbours, although none of its records names one`]
   if (published === undefined) return [`item ${item} has no neighbours`]
-  const stale = Buffer.from(published.neighbours).equals(shown ?? Buffer.alloc(0)) ? [] : [`Redis has other neighbours of item ${item}`]
+  const stale = Buffer.from(published.neighbours).equals(shown ?? Buffer.alloc(0)) ? [] : [`Redis has other neighbours for item ${item}`]
   const is = weighedItems(published.neighbours)
   for (let length = met.length; length > 0; length--) {
     if (!isNeighbourhood(weightsOf(met.slice(0, length), published.at), is)) continue
@@ -170,8 +170,8 @@ function sumOf(weights: ReadonlyMap<string, number>): number {
 }
 
 /**
- * Returns whether a list contains the neighbours with the highest weights. Neighbours of equal weight may be in any
- * order.
+ * Returns whether a list contains exactly the neighbours with the highest weights, in descending order of weight.
+ * Neighbours of equal weight may be in any order.
  */
 function isNeighbourhood(weights: ReadonlyMap<string, number>, is: readonly { readonly item: string; readonly weight: number }[]): boolean {
   const best = [...weights.values()].sort((a, b) => b - a).slice(0, PUBLISHED_NEIGHBOURS)

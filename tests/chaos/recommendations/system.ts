@@ -61,7 +61,7 @@ export async function recommendationsSystem({ workerCount, hasOwnClickhouse }: S
   const transport = kafkaTransport({ brokers: [kafka.address], clientId: 'chaos' }, { runtime })
   await transport.connect()
 
-  /** Returns a token of the subject, with the scope `internal`. */
+  /** Returns a token for the subject, with the scope `internal`. */
   function tokenOf(subject: string): Promise<string> {
     const common = { username: undefined, issuer: 'millrace', audience: 'millrace', lifetimeSeconds: 3 * 3_600 }
     return mintToken(key, { ...common, subject, scope: 'internal', now: Date.now() })

@@ -65,8 +65,8 @@ function isWatching({ event_type, watch_pct }: Interaction): boolean {
 }
 
 /**
- * Returns the items of some events, newest first. An item with several events appears once, at the position of its
- * newest event.
+ * Returns the items of some events, newest first and at most `most` of them. An item with several events appears once,
+ * at the position of its newest event.
  */
 export function newestItems(events: readonly UserEvent[], most: number): TimedItem[] {
   const places = new Map<string, { item: string; seconds: number; order: number }>()

@@ -20,7 +20,7 @@ export interface RoundResult {
 
 /**
  * Applies the faults one after another, each shortly after a request for a rebuild, while products change and a reader
- * searches.
+ * searches. At the end, compares the index with the log.
  */
 export async function playRound(
   system: SearchSystem,
@@ -51,7 +51,7 @@ export async function playRound(
       say(`${kind} took ${Date.now() - startedAt} ms; ${JSON.stringify({ ...reader.readings, faults: reader.readings.faults.length })}`)
       await delay(integer(random, GAP_MS))
     }
-    // The broker must answer before the last records are written.
+    // Waits for the workers, and thereby for the broker, before the last records are written.
     await system.untilReady()
     await writer.requestRebuild()
     await writer.stop()

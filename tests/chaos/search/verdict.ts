@@ -22,7 +22,7 @@ export async function differences(system: SearchSystem, requested: readonly stri
         .flat()
         .map(({ key, value }) => [key, value?.state]),
     )
-    const open = requested.filter((id) => states.get(id) !== 'complete').map((id) => `rebuild ${id} is ${states.get(id) ?? 'not begun'}`)
+    const open = requested.filter((id) => states.get(id) !== 'complete').map((id) => `rebuild ${id} is ${states.get(id) ?? 'missing'}`)
     return [
       ...open,
       ...(await indexDifferences(

@@ -21,7 +21,7 @@ test('a folder is created, marked, and recognized later', () => {
   expect(findHome(path)).toEqual(home)
 })
 
-test('only the owner of the folder may open it, even if an earlier version created it', () => {
+test('only the owner of the folder may open it, even if an earlier version of Millrace created it', () => {
   const path = folder()
   mkdirSync(path, { recursive: true, mode: 0o755 })
   openHome(path)
@@ -122,7 +122,7 @@ test('no start can lock a folder while a reset deletes it', async () => {
   lockHome(home)()
 })
 
-test('only one process at a time can lock a folder', () => {
+test('a folder cannot be locked again until its lock is released', () => {
   const home = openHome(folder())
   const unlock = lockHome(home)
   expect(lockHolder(home)).toBe(process.pid)

@@ -42,7 +42,7 @@ test('no topic is created twice, although one topic is both a changelog and an i
   expect(topicSpecs('production').find(({ name }) => name === fraudProfiles.name)?.config).toHaveProperty(['delete.retention.ms'])
 })
 
-test('without production settings, topics have as many partitions as when a worker creates them', () => {
+test('with the local plan, topics have as many partitions as when a worker creates them', () => {
   const local = partitionsFor('local')
   expect(local).toMatchObject({ tweets: tweets.partitions, 'trend-output': trendOutput.partitions })
   for (const topology of topologies) {

@@ -10,8 +10,8 @@ import { silent } from './harness.ts'
 const REFUSALS = 15
 
 /**
- * Repeats a request that the broker refuses `REFUSALS` times for each of these member epochs, and then accepts. Each
- * last refusal of an epoch is followed by a heartbeat with the next epoch.
+ * Repeats a request that the broker refuses `REFUSALS` times for each of these member epochs, and then accepts. After
+ * the last refusal of each epoch, a heartbeat brings the next epoch.
  */
 async function refusedFor(epochs: readonly number[]): Promise<void> {
   const runtime = { ...systemRuntime(silent), sleep: async () => {} }

@@ -33,8 +33,8 @@ beforeAll(async () => {
 /** The group.consumer.session.timeout.ms of the test broker. */
 const SESSION_TIMEOUT_MS = 6_000
 /**
- * Time limit for events that must happen before the session of a lost member times out. The session ends no earlier
- * than five seconds after the member was lost, because members send a heartbeat every second.
+ * Time limit for events that must happen before the session of a lost member times out. Members that own only some of
+ * the partitions send a heartbeat every second, so their sessions end no earlier than five seconds after their loss.
  */
 const BEFORE_TIMEOUT_MS = SESSION_TIMEOUT_MS - 1_500
 
@@ -65,7 +65,7 @@ test('a second member gets partitions only after the first member has revoked th
   const revoking = await nextEvent(first, 'assignment')
   expect(revoking.partitions).toHaveLength(2)
   // The first member still owns all four partitions and can commit. The second member gets none of them, no matter how
-  // often it polls.
+  // many heartbeats it sends.
   await second.heartbeat()
   await second.heartbeat()
   const early = second.takeEvent()

@@ -21,6 +21,6 @@ test.each<[string, Partial<KafkaOptions>, RegExp]>([
   expect(transportWith(options)).toThrow(message)
 })
 
-test('brokers may be given by host names, IPv4 and IPv6 addresses', () => {
+test('brokers may be given as host names, IPv4 addresses or IPv6 addresses', () => {
   expect(transportWith({ brokers: ['kafka.example:9092', '10.0.0.1:9092', '[::1]:9092'] })).not.toThrow()
 })

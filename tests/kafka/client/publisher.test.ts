@@ -39,7 +39,7 @@ test('if the metadata of one topic is refused, only the records of this topic fa
   expect(publisher.pendingRecords).toBe(1)
 })
 
-test('when the publisher is closed, the error of a record without a leader says that the record was not sent', async () => {
+test('when the publisher is closed, the error for a record whose partition has no leader says that the record was not sent', async () => {
   const { runtime, publisher } = opened()
   const errors: (TransportError | undefined)[] = []
   publisher.appender('open', 0).append({ settled: (_, error) => errors.push(error) }, 0, null, 0, 0, null, 0, 0)

@@ -6,7 +6,7 @@ import { systemRuntime } from '../../../runtime/system.ts'
 
 const SESSION: KeptSession = { groupId: 'g', memberId: 'm', epoch: 1, owned: [], intervalMs: 1_000, clientId: 'test' }
 
-test('a member joins and keeps its partitions although the system permits no further threads', () => {
+test('if the system permits no further threads, the stall guard logs a warning at each attempt and does not throw', () => {
   const parsed = kafkaOptions.parse({ brokers: ['127.0.0.1:9092'], clientId: 'test' })
   const logged: string[] = []
   const log = { debug() {}, info() {}, warn: (_: object, event: string) => void logged.push(event), error() {} }

@@ -158,7 +158,7 @@ test('full batches that are flushed early in the background are part of the next
   for (let round = 0; round < 40; round++) {
     append(producer, topic, 0, `${round} ${FILLER}`, `${round} small`)
     const flushing = producer.flushFull()
-    // The commit starts a little later in each round, so that the rounds meet the flush at different stages.
+    // The commit starts a little later in each round, so that the commits meet the flush at different stages.
     for (let ticks = 0; ticks < round; ticks++) await Promise.resolve()
     if (round % 5 === 4) await flushing
     append(producer, topic, 1, `${round}`)
@@ -308,7 +308,7 @@ test('a producer that misses the response with its raised epoch does not mistake
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a'])
 })
 
-test('other clients can abort an open transaction of a dead producer, but not a transaction that is still in use', async () => {
+test('other clients can abort the open transaction of a dead producer without affecting the transaction of a live producer', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const prefix = uniqueName('workers-')
@@ -543,8 +543,8 @@ test.each([
 })
 
 /**
- * Returns a proxy that makes the cluster look older: in the next ApiVersions response, version 1 of transactions is the
- * highest enabled version.
+ * Returns a proxy that makes the cluster look older: according to the next ApiVersions response, only transaction
+ * version 1 is enabled.
  */
 async function throughOlderCluster(): Promise<BrokerProxy> {
   const proxy = await throughProxy()
@@ -568,7 +568,7 @@ const COORDINATOR_ERRORS = [
 ] as const
 
 test.each(COORDINATOR_ERRORS)(
-  'a producer retries the steps that fail with the error %s of the transaction coordinator',
+  'a producer retries the steps that the transaction coordinator refuses with %s',
   async (_name, code) => {
     const proxy = await throughProxy()
     const transport = await connected(proxy.address)
@@ -583,7 +583,7 @@ test.each(COORDINATOR_ERRORS)(
   },
 )
 
-test('a commit sends records, offsets and the end of the transaction, but no requests that add partitions or offsets to it', async () => {
+test('with transaction version 2, a commit sends no separate requests that add partitions or offsets to the transaction', async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)
@@ -626,7 +626,7 @@ test('a batch that arrives after the end of its transaction cannot enter the nex
 })
 
 test.each(COORDINATOR_ERRORS)(
-  'with transactions of version 1, a producer retries requests to the coordinator that fail with %s',
+  'with transaction version 1, a producer retries requests to the coordinator that fail with %s',
   async (_name, code) => {
     const proxy = await throughOlderCluster()
     const transport = await connected(proxy.address)

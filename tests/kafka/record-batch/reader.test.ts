@@ -102,7 +102,7 @@ test('a batch that compaction has emptied advances the position', () => {
 })
 
 test.each(['commit', 'abort'] as const)(
-  'a %s marker that compaction has emptied in the middle of an aborted transaction does not stop the reader',
+  'in the middle of an aborted transaction, the reader ignores a %s marker that compaction has emptied',
   (type) => {
     const transactional = true
     const response = Buffer.concat([

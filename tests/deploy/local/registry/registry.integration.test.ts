@@ -18,7 +18,7 @@ test(
     const output = await runPython(CLIENT, {
       args: [await testStack().kafka(), await testStack().registry(), uniqueName('payments'), String(count)],
     })
-    // The ids exceed 2^53, so the test compares their digits. As numbers they would be rounded.
+    // Half of the ids exceed 2^53, so the test compares their digits. As numbers they would be rounded.
     const ids = /"ids": \[([^\]]*)\]/.exec(output)![1].split(', ')
     const numbers = Array.from({ length: count }, (_, n) => n)
     expect(ids).toEqual([...numbers.map(String), ...numbers.map((n) => String(2n ** 60n + BigInt(n)))])

@@ -112,7 +112,7 @@ test('the registry reads the log of another registry, including non-canonical te
   expect(await call('GET', '/subjects/s/versions')).toEqual(ok([3, 4]))
 })
 
-test('each kind of missing resource has its own error code', async () => {
+test('each kind of missing resource has its own error code, and so has an invalid version number', async () => {
   await register('s', V1)
   expect(await call('GET', '/subjects/none/versions')).toEqual(refused(40401))
   expect(await call('GET', '/subjects/none/versions/1')).toEqual(refused(40401))
@@ -129,7 +129,7 @@ test('each kind of missing resource has its own error code', async () => {
   expect(await call('GET', '/nowhere')).toEqual({ status: 404, body: { error_code: 404, message: 'HTTP 404 Not Found' } })
 })
 
-test('invalid and unsupported schemas have their own error code and a reason', async () => {
+test('invalid schemas, levels and modes are refused with different error codes, and unsupported schemas also with a reason', async () => {
   expect(await register('s', { schema: '{"type":"record"}' })).toEqual(refused(42201))
   expect(await register('s', { schema: '' })).toEqual(refused(42201))
   expect(await register('s', {})).toEqual(refused(42201))
