@@ -89,7 +89,7 @@ test('commands run without write access to the checkout if another user has inst
   expect(stdout).toBe('runs')
 })
 
-test('a help text that cannot be written, for example to a full disk, prints no stack trace', () => {
+test('if a help text cannot be written, for example to a full disk, no stack trace is printed', () => {
   const shell = spawnSync('sh', ['-c', '"$1" "$2" --help 2>&1 >&3 | cat', 'sh', process.execPath, RUN], {
     stdio: ['ignore', 'pipe', 'pipe', openSync('/dev/full', 'w')],
   })

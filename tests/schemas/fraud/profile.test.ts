@@ -107,7 +107,7 @@ function sightingsAside(profile: FraudProfile) {
   return { ...rest, seen: [users, devices, ips, cards, merchants].map(sorted) }
 }
 
-test('a folded profile gives the same sums as a list of all transactions, except that a week may include two hours more', () => {
+test('a folded profile gives the same sums as a list of all transactions, except that a week may include up to two hours more', () => {
   fc.assert(
     fc.property(transactions(150, 8 * DAY), fc.integer({ min: 0, max: 2 * HOUR }), (made, later) => {
       const requests = requestsOf(made)
