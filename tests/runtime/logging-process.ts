@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { bufferedOutput, directOutput, STDOUT } from '../../runtime/log-output.ts'
 
 /**
- * Logs for a while to standard output, which fails in most tests. Then shows on standard error that it still runs, and
- * exits.
+ * Logs to standard output for a while. In most tests, these writes fail. Then reports on standard error that it is
+ * still running, and exits.
  */
 const output = process.argv[2] === 'direct' ? directOutput(STDOUT) : bufferedOutput(STDOUT)
 for (let line = 0; line < 30; line++) {

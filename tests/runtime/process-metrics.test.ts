@@ -7,7 +7,7 @@ const EARLY_MS = 2
 /** A delay that no sample reaches. Before the first sample, the histogram reports a far higher minimum. */
 const NO_SAMPLE_MS = 3_600_000
 
-test('the event loop is sampled every 100 ms, so that the samples hardly wake up an idle process', async () => {
+test('the event loop is sampled only every 100 ms, so that sampling rarely wakes up an idle process', async () => {
   const registry = new Registry()
   collectProcessMetrics(registry)
   let shortestMs = NO_SAMPLE_MS

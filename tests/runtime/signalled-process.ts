@@ -1,6 +1,6 @@
 /**
- * A process that reports each of its steps in a line. At each line that it reads, the next of its two parts has
- * started.
+ * A process with two parts that writes a line for each of its steps. Each line on its standard input makes it treat the
+ * next part as started.
  */
 import { createInterface } from 'node:readline'
 import { stopSignals } from '../../runtime/stop-signals.ts'

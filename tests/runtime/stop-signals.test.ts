@@ -26,7 +26,7 @@ test.each([
   expect(await ended).toEqual([code, null])
 })
 
-test('after the start, the first signal stops the process, and the same signal ends it immediately', async () => {
+test('after the start, the first signal stops the process, and a repetition of the signal ends it immediately', async () => {
   const { child, lines, ended } = await starting()
   child.stdin.write('\n\n')
   expect([await lines.next(), await lines.next()]).toMatchObject([{ value: 'started 0' }, { value: 'started 1' }])

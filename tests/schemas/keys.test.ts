@@ -14,7 +14,7 @@ function decodeText<K>(codec: Codec<K>, text: string): K {
   return codec.decode(bytes, 1, bytes.length - 1)
 }
 
-test('ids are decimal text, over all 64 bits', () => {
+test('signed 64-bit ids are encoded as decimal text and decoded again', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (id) => {
       expect(bytesOf(decimalId, id).toString()).toBe(String(id))
@@ -23,7 +23,7 @@ test('ids are decimal text, over all 64 bits', () => {
   )
 })
 
-test('integers are decimal text, over all 32 bits', () => {
+test('signed 32-bit integers are encoded as decimal text and decoded again', () => {
   fc.assert(
     fc.property(fc.integer(), (value) => {
       expect(bytesOf(decimalInt, value).toString()).toBe(String(value))

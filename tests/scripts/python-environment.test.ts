@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { pythonEnvironment } from '../../scripts/python-environment.ts'
 
-/** Replaces `python3 -m venv FOLDER`. It creates an environment whose Python finds its packages. */
+/** Replaces `python3 -m venv FOLDER` with a script that creates an environment whose Python finds its packages. */
 const PYTHON3 = `#!/bin/sh
 mkdir -p "$3/bin"
 ln -s /bin/true "$3/bin/python"

@@ -10,8 +10,8 @@ import { sweepTrial, testDisk, trialFolder } from '../../scripts/trial.mjs'
 const RUN = fileURLToPath(new URL('../../scripts/run.mjs', import.meta.url))
 
 /**
- * Simulates a machine whose PATH contains only Node and these scripts, by name. The values are the texts of the
- * scripts.
+ * Simulates a machine whose PATH contains only Node and the given programs. The keys of `programs` are their names, and
+ * the values are shell scripts.
  */
 function machine(programs: Readonly<Record<string, string>> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-setup-'))
@@ -75,7 +75,7 @@ test('a data folder that cannot be created is reported in one line', ({ skip }) 
   expect(status).toBe(1)
 })
 
-test('commands run in a checkout that another user has installed and that this user cannot write to', () => {
+test('commands run without write access to the checkout if another user has installed its packages', () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-checkout-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   cpSync(dirname(RUN), join(folder, 'scripts'), { recursive: true })
@@ -89,7 +89,7 @@ test('commands run in a checkout that another user has installed and that this u
   expect(stdout).toBe('runs')
 })
 
-test('a help text that cannot be written, for example to a full disk, prints no stack trace', () => {
+test('if a help text cannot be written, for example to a full disk, no stack trace is printed', () => {
   const shell = spawnSync('sh', ['-c', '"$1" "$2" --help 2>&1 >&3 | cat', 'sh', process.execPath, RUN], {
     stdio: ['ignore', 'pipe', 'pipe', openSync('/dev/full', 'w')],
   })

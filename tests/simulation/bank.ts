@@ -93,8 +93,8 @@ export interface BankOptions {
 }
 
 /**
- * Accounts that orders change. The orders are sent as commands. An order can put a hold on money of an account. When
- * the hold expires, a tick releases the money.
+ * Accounts that orders change. The orders are sent as commands. An order can put a hold on part of an account's
+ * balance. When the hold expires, a tick releases the money.
  */
 export function bank(options: BankOptions): Subject {
   const { partitions, judgedByAppend } = options

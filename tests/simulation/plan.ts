@@ -115,7 +115,7 @@ const SHARE_UPGRADED = 0.4
 const SHARE_USED_UP = 0.15
 /** The first epoch of such a producer. The last epoch is 2^15 - 2. */
 const HIGH_EPOCH = 2 ** 15 - 12
-/** Mean share of all kinds of faults from which the faults of one run are drawn. */
+/** Each kind of fault that can happen in a run is included with this probability. */
 const SHARE_OF_KINDS = 0.4
 /**
  * Share of the counter's worlds with large records. The records come in bursts, so that transactions contain several

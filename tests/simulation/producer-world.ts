@@ -23,7 +23,7 @@ export interface ProducerWorld {
   /** Opens another client in a separate process. */
   open(name: string): Transport
   /**
-   * Runs the steps of an initialised producer.
+   * Runs the steps with an initialised producer.
    * @throws the error of a step, or an Error if the steps take too long
    */
   run(steps: Steps): Promise<void>

@@ -20,7 +20,7 @@ function say(text: string): void {
 }
 
 function readPlan(file: string): Plan {
-  if (!existsSync(file)) throw new Error(`${file} does not exist. Save the plan that --shrink prints in a file`)
+  if (!existsSync(file)) throw new Error(`${file} does not exist. --plan needs a file that contains a plan printed by --shrink`)
   return JSON.parse(readFileSync(file, 'utf8')) as Plan
 }
 

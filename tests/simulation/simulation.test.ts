@@ -49,7 +49,7 @@ const SEEDS = [
 ] as const
 
 test.concurrent.each(SEEDS)(
-  '%s: starting with seed %i, the outputs of %i clusters are right',
+  '%s: starting with seed %i, the outputs of %i runs are right',
   { timeout: TIMEOUT_MS },
   async (topology, from, seeds) => {
     expect(await simulated(topology, seeds, from)).toMatch(new RegExp(`^${seeds} runs, \\d+ events, 0 wrong`, 'm'))

@@ -39,7 +39,7 @@ export interface Subject {
    * must be called once before the first input is sent.
    */
   prepare?(registry: SchemaRegistry, runtime: Runtime): Promise<void>
-  /** Returns the records of one input. Inputs are numbered from 0, and later inputs have later times. */
+  /** Returns the records of one input. Inputs are numbered from 0 in the order of their times. */
   input(number: number, random: () => number, now: number, partitionsOf: (topic: string) => number): readonly InputRecord[]
   /** Returns the last records of the input. */
   end(now: number): readonly InputRecord[]

@@ -139,7 +139,7 @@ test('a reader that starts at an offset whose epoch no broker knows does not wai
   })
 })
 
-/** The first request of each kind of client, and the result that the client gets. */
+/** Each function makes the first request of one kind of client, and returns 1 if the request succeeds. */
 const FIRST_STEPS: Record<string, (transport: Transport) => Promise<unknown>> = {
   offsets: async (transport) => (await transport.offsets([PARTITION], 'earliest')).size,
   async fetcher(transport) {
@@ -211,7 +211,7 @@ function notReplicated(): Writer {
     .appendTaggedFields()
 }
 
-/** Starts three brokers. After `isolate` is called, the leader cannot reach the controller and the other brokers. */
+/** Starts three brokers. After `isolate` is called, the leader reaches neither the controller nor the other brokers. */
 function isolatedWorld() {
   let isIsolated = false
   const world = producerWorld(
@@ -323,7 +323,7 @@ test.each([
   ['coordinator', FIND_COORDINATOR, FIRST_STEPS.producer],
   ['producer id', INIT_PRODUCER_ID, FIRST_STEPS.publisher],
   ['controller', CREATE_TOPICS, (transport: Transport) => transport.ensureTopics([{ name: 'created', partitions: 1 }])],
-] as const)('a client asks the other brokers if a broker that is cut off finds no %s', async (_, apiKey, step) => {
+] as const)('if a broker that is cut off finds no %s, the client asks the other brokers', async (_, apiKey, step) => {
   let isCutOff = false
   const { open, run } = producerWorld(
     2,
@@ -456,7 +456,7 @@ test.each([
   expect(valuesIn(cluster)).toEqual(['before'])
 })
 
-test('a client soon leaves a broker that does not know a topic yet, although it was the next one to be asked', async () => {
+test('if a client refreshes its metadata at a broker that does not know a topic yet, the client soon asks another broker', async () => {
   let isBehind = false
   const { cluster, now, run } = producerWorld(
     2,

@@ -3,7 +3,8 @@ import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.t
 import { trends } from '../../../pipelines/trends/topology.ts'
 import { entriesOf, HOUR, LONDON, leap, MINUTE, NEW_YORK, newestLists, restartIds, START, send, UNITED_STATES, WORLD } from './driving.ts'
 
-// The overlap of two terms is estimated from tweets that their ids select, so each test always has the same ids.
+// The overlap of two terms is estimated from a sample of tweets, and the tweet ids determine the sample. Each test
+// therefore uses the same ids in every run.
 beforeEach(restartIds)
 
 /** Sends tweets from new users. */

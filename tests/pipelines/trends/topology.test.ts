@@ -120,7 +120,7 @@ test('tweets whose bot score is above 0.7 are dropped', () => {
   expect(driver.metrics.dropped.get('bot')).toBe(1)
 })
 
-test('one user contributes at most three tweets per hour to a term, over all regions together', () => {
+test('one user contributes at most three tweets per hour to a term, across all regions', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (const woeid of [NEW_YORK, 44418, NEW_YORK, 44418, NEW_YORK]) send(driver, { user_id: 7n, hashtags: ['#vote'], woeid })
   send(driver, { user_id: 7n, hashtags: ['#other'] })
@@ -409,7 +409,7 @@ test('a term that becomes frequent keeps all counts, in its lists and in the his
   expect([WORLD, UNITED_STATES, NEW_YORK, 44418].map((woeid) => greatest.get(woeid))).toEqual([59, 32, 32, 27])
 })
 
-test('when a partition of the tweets is stuck, lists are incomplete but not stale, and begin no trends', () => {
+test('when a partition of the tweets is stuck, lists are incomplete but not stale, and no trend begins until they are complete', () => {
   const driver = testDriver(trends, { startAt: START })
   const users = Array.from({ length: 40 }, (_, i) => BigInt(i))
   const stuckUsers = users.filter((user) => partitionFor(Buffer.from(String(user)), 4) === 1)

@@ -47,7 +47,7 @@ describe('64-bit integers', () => {
     .flatMap((edge) => [edge - 1n, edge, edge + 1n, -edge - 1n, -edge, -edge + 1n])
     .filter((value) => BigInt.asIntN(64, value) === value)
 
-  test.each(values)('are encoded and decoded, such as %s', (value) => {
+  test.each(values)('%s is encoded and decoded as an int64, and as a long if it is a safe integer', (value) => {
     const bytes = zigzagVarint(value)
     expect([...encoded(int64, value)]).toEqual(bytes)
     expect(decoded(int64, bytes)).toBe(value)
@@ -105,7 +105,7 @@ describe('hostile bytes', () => {
     expect(() => decoded(schema, [4, ...inner, ...inner, 0])).toThrow('items without bytes')
   })
 
-  test('a length of 2^50 is refused', () => {
+  test('a length of 2^50 and a negative length are refused', () => {
     expect(() => decoded('string', huge)).toThrow('the bytes end inside the value')
     expect(() => decoded('bytes', huge)).toThrow('the bytes end inside the value')
     expect(() => decoded('bytes', [1])).toThrow('a length is negative')
@@ -140,9 +140,9 @@ describe('hostile bytes', () => {
     ['an overlong form', 'string', [4, 0xc0, 0x80], 'not valid UTF-8'],
     ['a surrogate', 'string', [6, 0xed, 0xa0, 0x80], 'not valid UTF-8'],
     ['a boolean of 2', 'boolean', [2], 'must be 0 or 1'],
-    ['a union index', ['null', 'int'], [4], 'the union has no branch with index 2 (size: 2)'],
+    ['a union index that is too large', ['null', 'int'], [4], 'the union has no branch with index 2 (size: 2)'],
     ['a negative union index', ['null', 'int'], [1], 'the union has no branch with index -1 (size: 2)'],
-    ['an enum index', { type: 'enum', name: 'E', symbols: ['A'] }, [2], 'the enum has no symbol with index 1 (size: 1)'],
+    ['an enum index that is too large', { type: 'enum', name: 'E', symbols: ['A'] }, [2], 'the enum has no symbol with index 1 (size: 1)'],
     ['an invalid map key', { type: 'map', values: 'null' }, [2, 2, 0xff, 0], 'not valid UTF-8'],
   ])('%s is refused', (_, schema, bytes, message) => {
     expect(() => decoded(schema as AvroSchema, bytes)).toThrow(CodecError)

@@ -12,7 +12,7 @@ test('ids are compared without surrounding white space', () => {
   expect(canonicalId('U1')).not.toBe(canonicalId('u1'))
 })
 
-test('e-mail addresses are compared without regard to case, surrounding white space and Unicode normalization', () => {
+test('e-mail addresses are compared without regard to case, surrounding white space or Unicode normalization', () => {
   expect(canonicalEmail(' Jos\u00e9@Example.COM ')).toBe('jos\u00e9@example.com')
   expect(canonicalEmail('Jose\u0301@example.com')).toBe('jos\u00e9@example.com')
 })

@@ -206,8 +206,9 @@ test.each<readonly [string, readonly Payment[], Payment, string | null, number |
 })
 
 /**
- * Makes payments of one entity: as many as given in the last hour, day and week. `fields` returns the other entities of
- * a payment by its number, beginning with the newest.
+ * Makes `week` payments of one entity: the first `hour` of them are half an hour old, the others of the first `day` are
+ * five hours old, and the remaining ones are made at `weekAt`. `fields` returns the other fields of a payment by its
+ * index, starting with the newest payment.
  */
 function series([hour, day, week]: readonly number[], weekAt: number, fields: (index: number) => Payment): Payment[] {
   const timeOf = (index: number) => (index < hour ? minutesAgo(30) : index < day ? NOON - 5 * HOUR : weekAt)
@@ -390,7 +391,7 @@ test('a transaction that is scored again has the features of its first attempt, 
   }
 })
 
-test('if all earlier amounts are equal, an amount that is scored again has the z-score 0, without errors of rounding', () => {
+test('if all earlier amounts are equal, an amount that is scored again has the z-score 0, without rounding errors', () => {
   for (const amount of Array.from({ length: 300 }, (_, cents) => (cents + 1) / 7)) {
     const history = Array.from({ length: 7 }, (_, index) => pay({ at: minutesAgo(9 - index), amount }))
     const now = pay({ id: 'again', amount: 999.99 })
@@ -399,7 +400,7 @@ test('if all earlier amounts are equal, an amount that is scored again has the z
   }
 })
 
-test('the same holds for an amount that is close to the earlier ones', () => {
+test('an amount that is scored again also has the z-score 0 if it is close to equal earlier amounts', () => {
   for (const amount of [127.04, 0.07, 9_999.99, 1_234_567.89]) {
     for (const [count, more] of [5, 6, 11, 50].flatMap((count) => [0.01, 1, 33.33].map((more) => [count, more] as const))) {
       const history = Array.from({ length: count }, (_, index) => pay({ at: minutesAgo(60 - index), amount }))
@@ -410,7 +411,7 @@ test('the same holds for an amount that is close to the earlier ones', () => {
   }
 })
 
-test('in-flight sums per second count in the windows and in the lifetime', () => {
+test('in-flight sums per second count in the windows and in the lifetime totals', () => {
   const now = pay({ amount: 3 })
   const seconds = [{ at: NOON - 2 * SECOND, count: 300, units: 300 * 20_000 }]
   const user = { profile: undefined, inFlight: eventsOf(pay({ at: NOON - SECOND })).map(({ event }) => event), inFlightSeconds: seconds }

@@ -150,7 +150,7 @@ test('a profile that was written with an earlier schema is read with that schema
   expect(unpackProfile(older.decode(value, 0, value.length))).toEqual({ ...NEW_PROFILE, txn_count: 3 })
 })
 
-test('bytes that are not a profile are refused', () => {
+test('truncated profiles and profiles with trailing bytes are refused', () => {
   const out = byteWriter()
   codec.encode(packProfile(NEW_PROFILE), out)
   const whole = Buffer.from(out.buffer.subarray(0, out.length))

@@ -54,7 +54,7 @@ export function pay(payment: Payment = {}): FraudRequest {
   }
 }
 
-/** Folds the transactions of one entity into its profile, in the given order. */
+/** Folds those requests that concern an entity into its known profile or a new one, in the given order. */
 export function profileOf(kind: EntityKind, entityId: string, requests: readonly FraudRequest[], known?: FraudProfile): FraudProfile {
   const events = requests.flatMap(eventsOf).filter((seen) => seen.kind === kind && seen.entityId === entityId)
   return foldEvents(

@@ -14,7 +14,7 @@ test('a hash is the first half of an HMAC-SHA-256 with the key', () => {
   expect(email('a@example.com')).toBe(createHmac('sha256', KEY).update('email:a@example.com').digest('hex').slice(0, 32))
 })
 
-test('hashes of different keys, kinds and values differ', () => {
+test('different keys, kinds and values give different hashes', () => {
   const hashes = [email('1'), email('2'), phone('1'), personalHashes('another key, long enough').email('1')]
   expect(new Set(hashes).size).toBe(hashes.length)
 })

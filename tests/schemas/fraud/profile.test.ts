@@ -107,7 +107,7 @@ function sightingsAside(profile: FraudProfile) {
   return { ...rest, seen: [users, devices, ips, cards, merchants].map(sorted) }
 }
 
-test('a folded profile gives the same sums as a list of all transactions, except that a week may include two hours more', () => {
+test('a folded profile gives the same sums as a list of all transactions, except that a week may include up to two hours more', () => {
   fc.assert(
     fc.property(transactions(150, 8 * DAY), fc.integer({ min: 0, max: 2 * HOUR }), (made, later) => {
       const requests = requestsOf(made)
@@ -204,7 +204,7 @@ test('a profile lists 512 transactions individually, and the next transaction mo
 
 const SECOND_STEP = 7_000
 
-test('a transaction that is too old for all windows of the profile counts only in the lifetime', () => {
+test('a transaction that is too old for all windows of the profile counts only in the lifetime totals', () => {
   const profile = profileOf('user', 'u1', [pay({ at: NOON, amount: 5 }), pay({ at: NOON - 8 * DAY, amount: 7, device: 'd1' })])
   expect(profile).toMatchObject({ txn_count: 2, first_seen: NOON - 8 * DAY, mean_usd: 6 })
   expect(eventCount(profile.events)).toBe(1)

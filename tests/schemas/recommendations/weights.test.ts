@@ -15,6 +15,6 @@ test.each<[number, Partial<Interaction> & Pick<Interaction, 'event_type'>]>([
   [-1.5, { event_type: 'RATE', rating: 1 }],
   [4, { event_type: 'PURCHASE' }],
   [-1, { event_type: 'SKIP' }],
-])('the weight %d of an event is the weight in the contract: %j', (weight, event) => {
+])('an event has the weight %d, as the contract requires: %j', (weight, event) => {
   expect(weightOf({ ...NOTHING, ...event })).toBe(weight)
 })

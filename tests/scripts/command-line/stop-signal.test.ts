@@ -22,7 +22,7 @@ function after(...signals: readonly [signal: string, at: number][]) {
   return { status, lines: stdout.trim().split('\n') }
 }
 
-test('while a command is stopping, only a signal that comes later than the copies of the first signal ends it', () => {
+test('while a command is stopping, a further signal ends it only if it arrives more than a second after the first one', () => {
   const { status, lines } = after(['SIGINT', 0], ['SIGINT', 5], ['SIGTERM', 900], ['SIGINT', 1_500], ['SIGINT', 2_000])
   expect(lines).toEqual(['stop', 'SIGINT at 0', 'SIGINT at 5', 'SIGTERM at 900'])
   expect(status).toBe(1)

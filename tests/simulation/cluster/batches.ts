@@ -83,7 +83,10 @@ export function isCompressed({ bytes }: Batch): boolean {
   return (bytes.readInt16BE(ATTRIBUTES_AT) & COMPRESSION_MASK) !== 0
 }
 
-/** Returns the batch with only some of its records. It keeps the offsets and sequence numbers of the whole batch. */
+/**
+ * Returns a copy of the batch with only the given records. The copy keeps the offsets and sequence numbers of the whole
+ * batch.
+ */
 export function withRecords(batch: Batch, records: readonly BatchRecord[]): Batch {
   const bytes = Buffer.concat([batch.bytes.subarray(0, RECORDS_AT), ...records.map((record) => record.bytes)])
   bytes.writeInt32BE(bytes.length - LENGTH_PREFIX_BYTES, BATCH_LENGTH_AT)

@@ -84,7 +84,10 @@ export interface ClusterFaults {
   moveCoordinators(): void
   /** Compacts each log of a compacted topic up to some offset, as if its active segment began there. */
   compact(topic: TopicState): void
-  /** Deletes the records that all groups with committed offsets have read, as retention would. */
+  /**
+   * Deletes records from the beginning of each log, as retention does, but only records that all groups with committed
+   * offsets have read.
+   */
   deleteRead(topic: TopicState): void
   addPartition(topic: TopicState): void
   /**

@@ -24,7 +24,7 @@ interface Produced {
 
 /**
  * Handles Produce v11 and v12 with acks=all. Answers once each batch has been refused, is on all replicas, or has lost
- * its leader while it waited for the replicas.
+ * its leader while waiting for the replicas.
  */
 export function produce({ apiVersion, body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   const transactionalId = body.readNullableString()

@@ -192,8 +192,8 @@ export class PartitionLog implements ReadableLog {
   }
 
   /**
-   * Makes another broker the leader. The new leader has all records below the high watermark, and perhaps some of the
-   * later records.
+   * Makes a broker the leader. Batches that end after `keepUpTo` are lost, but a clean election loses no records below
+   * the high watermark.
    * @param isClean false for a broker that was not in sync and may lack records below the high watermark
    */
   moveTo(leader: number, keepUpTo: number, isClean = true): void {

@@ -29,7 +29,7 @@ export const groups: readonly Case[] = [
     answers: ['NONE', 4, 'NONE', 2],
   },
   {
-    name: 'a commit of offsets by a member needs the current epoch of the member',
+    name: 'a member can commit and read offsets only with its current epoch',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const group = wire.name('group')

@@ -40,7 +40,7 @@ export const transactionsV1: readonly Case[] = [
     ],
   },
   {
-    name: 'version 1: a partition that the producer has not added is refused',
+    name: 'version 1: records are refused if the producer has not added their partition',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const other = await wire.topic()

@@ -106,7 +106,7 @@ export const transactionsV2: readonly Case[] = [
     answers: ['OUT_OF_ORDER_SEQUENCE_NUMBER', 0, 'OUT_OF_ORDER_SEQUENCE_NUMBER', 2],
   },
   {
-    name: 'version 2: a different epoch or producer id is always refused, and an unknown transactional id only at the end',
+    name: 'version 2: a different epoch or producer id is always refused, and an unknown transactional id only in EndTxn requests',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       await wire.produce(topic, producer, 0, ['a'], 2)

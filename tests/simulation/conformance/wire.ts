@@ -237,7 +237,7 @@ export class Wire {
 
   /**
    * @param topics undefined for a heartbeat that does not name the member's topics
-   * @param owned names of the topics whose only partition the member owns; undefined for a heartbeat without them
+   * @param owned names of the topics whose only partition the member owns; undefined if the heartbeat omits them
    */
   async heartbeat(group: string, { memberId, epoch }: Member, topics?: readonly string[], owned?: readonly string[]) {
     await this.#find('group', group)

@@ -27,7 +27,7 @@ export interface SinkPlace {
   readonly process: SimulatedProcess
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** Returns the identity of the slot in a group. It stays the same when the slot's process is replaced. */
+  /** Returns the slot's membership in a group. The member id stays the same when the slot's process is replaced. */
   memberOf(groupId: string): Omit<Parameters<typeof sinkGroup>[0], 'groupId'>
 }
 
@@ -56,7 +56,7 @@ const entries: Table<string, string> = {
   orderBy: 'text',
   partitionBy: 'text',
   rowsOf: (_key, text) => (text === null ? [] : [{ text }]),
-  // The sink makes several inserts per batch, and its process may die between two of them.
+  // Splits each batch into several inserts, so that the process may die between two of them.
   partitionOf: (_key, text) => text.length,
 }
 

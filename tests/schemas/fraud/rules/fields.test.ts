@@ -110,7 +110,7 @@ test('a required field of a transaction is never missing', () => {
   expect(FIELDS.filter(({ optional, slot }) => !optional && facts[slot] === undefined)).toEqual([])
 })
 
-test("names from outside never reach an object's prototype", () => {
+test("names in untrusted input never reach an object's prototype", () => {
   const polluted = JSON.parse('{"__proto__": {"txn.amount": 5}, "constructor": 1, "txn.amount": 2}')
   const facts = factsOf(polluted)
   expect(facts[slotOf('txn.amount')]).toBe(2)

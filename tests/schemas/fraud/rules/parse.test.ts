@@ -154,7 +154,7 @@ test('a fault contains its code, its offsets, what was expected, and the nearest
   ])
 })
 
-test('where a value is missing, every form of a value is expected, and NOT only where a condition may begin', () => {
+test('where a value is missing, `expected` lists every form of a value, and also lists NOT if a condition may begin there', () => {
   const [start, operand] = ['', 'ip.is_tor = '].map((text) => faultsOf(text)[0].expected)
   expect(start).toEqual(['NOT', ...operand])
   for (const word of ['TRUE', 'FALSE', '"-"', '"("']) expect(operand).toContain(word)

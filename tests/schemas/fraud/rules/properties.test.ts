@@ -79,7 +79,7 @@ test('any sequence of words gives a condition or faults with positions', () => {
   fc.assert(fc.property(texts, expectConditionOrFaults), { numRuns: RUNS })
 })
 
-test('a condition from which a part was removed or into which a part was inserted gives a condition or faults with positions', () => {
+test('any condition text with a part removed, inserted or replaced gives a condition or faults with positions', () => {
   const damaged = fc.tuple(conditions, fc.nat(), fc.nat(20), fc.constantFrom('', ...WORDS)).map(([node, at, length, insert]) => {
     const text = formatCondition(node)
     const start = at % (text.length + 1)

@@ -91,6 +91,6 @@ test.each(rules)('$rule_id matches its example and does not match a normal payme
   expect(evaluate(condition, NORMAL)).toBe(false)
 })
 
-test.each(rules)('$rule_id does not match a request with only the required fields of a new user', ({ condition }) => {
+test.each(rules)('if a request from a new user has only the required fields, $rule_id does not match it', ({ condition }) => {
   expect(evaluate(condition, { 'txn.amount': 20, 'txn.amount_usd': 20, 'payer.user_id': 'u1' })).not.toBe(true)
 })
