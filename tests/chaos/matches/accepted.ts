@@ -82,6 +82,7 @@ function swipesInLog({ asked, logs }: Evidence): string[] {
     const isInLog = event?.swiper_id === one.user && event.target_id === target && event.direction === direction
     const first = one.key === undefined ? swipe_id : (ids.get(one.key) ?? swipe_id)
     if (one.key !== undefined) ids.set(one.key, first)
+    if (event === undefined) return [`${described(one)} is missing from the log`]
     if (!isInLog) return [`${described(one)} is in the log as ${JSON.stringify(event)}`]
     return first === swipe_id ? [] : [`${described(one)}, but an earlier request with this key got ${first}`]
   })
