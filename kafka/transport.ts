@@ -48,13 +48,13 @@ export type { TopicSpec } from './transport/topics.ts'
 
 export interface Transport {
   /**
-   * Rejects with UNSUPPORTED_BROKER for brokers that are older than Kafka 4.0 or do not enable KIP-848 groups, and with
-   * BROKERS_UNREACHABLE if no broker answers.
+   * Rejects with UNSUPPORTED_BROKER for brokers that do not enable KIP-848 groups, or do not support a request of the
+   * transport, for example because they are older than Kafka 4.0. Rejects with BROKERS_UNREACHABLE if no broker answers.
    */
   connect(): Promise<void>
   /**
-   * Creates missing topics and waits until their leaders answer. Rejects if an existing topic has a different number of
-   * partitions.
+   * Creates missing topics, and waits until the leaders of all given topics answer. Rejects if an existing topic has a
+   * different number of partitions.
    */
   ensureTopics(topics: readonly TopicSpec[]): Promise<void>
   /**

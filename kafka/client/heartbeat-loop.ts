@@ -12,7 +12,7 @@ export interface HeartbeatLoopOptions {
   readonly groupId: string
   isMember(): boolean
   intervalMs(): number
-  /** Sends one heartbeat and handles the answer. Rejects with Disconnected when there is no answer. */
+  /** Sends one heartbeat and handles the answer. Rejects with Disconnected when the heartbeat must be retried. */
   exchange(): Promise<void>
   /** Called with an error that a retry cannot fix. */
   failed(error: Error): void
