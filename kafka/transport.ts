@@ -49,7 +49,8 @@ export type { TopicSpec } from './transport/topics.ts'
 export interface Transport {
   /**
    * Rejects with UNSUPPORTED_BROKER for brokers that do not enable KIP-848 groups, or do not support a request of the
-   * transport, for example because they are older than Kafka 4.0. Rejects with BROKERS_UNREACHABLE if no broker answers.
+   * transport (for example because they are older than Kafka 4.0). Rejects with BROKERS_UNREACHABLE if no broker
+   * answers.
    */
   connect(): Promise<void>
   /**
