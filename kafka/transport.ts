@@ -83,7 +83,7 @@ export interface Transport {
   ): Promise<Map<string, number>>
   /**
    * Returns the offset at which the batches of a leader epoch and of all earlier epochs end. The results are keyed by
-   * `partitionKey`. State that was copied from records beyond that offset contains records that the log has lost. The
+   * `partitionKey`. If a copy of the log has records of these epochs beyond that offset, the log has lost them. The
    * offset is -1 when all epochs of the log are earlier. Waits for a leader of this epoch or a later one, because a
    * leader from before the epoch does not know where it ends.
    */
