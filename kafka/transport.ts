@@ -48,13 +48,14 @@ export type { TopicSpec } from './transport/topics.ts'
 
 export interface Transport {
   /**
-   * Rejects with UNSUPPORTED_BROKER for brokers that are older than Kafka 4.0 or do not enable KIP-848 groups, and with
-   * BROKERS_UNREACHABLE if no broker answers.
+   * Rejects with UNSUPPORTED_BROKER for brokers that do not enable KIP-848 groups, or do not support a request of the
+   * transport (for example because they are older than Kafka 4.0). Rejects with BROKERS_UNREACHABLE if no broker
+   * answers.
    */
   connect(): Promise<void>
   /**
-   * Creates missing topics and waits until their leaders answer. Rejects if an existing topic has a different number of
-   * partitions.
+   * Creates missing topics, and waits until the leaders of all given topics answer. Rejects if an existing topic has a
+   * different number of partitions.
    */
   ensureTopics(topics: readonly TopicSpec[]): Promise<void>
   /**
@@ -82,7 +83,7 @@ export interface Transport {
   ): Promise<Map<string, number>>
   /**
    * Returns the offset at which the batches of a leader epoch and of all earlier epochs end. The results are keyed by
-   * `partitionKey`. State that was copied from records beyond that offset contains records that the log has lost. The
+   * `partitionKey`. If a copy of the log has records of these epochs beyond that offset, the log has lost them. The
    * offset is -1 when all epochs of the log are earlier. Waits for a leader of this epoch or a later one, because a
    * leader from before the epoch does not know where it ends.
    */

@@ -21,8 +21,8 @@ interface OpenTransaction {
 }
 
 /**
- * See `Transport.endTransactions`. This function does not retry. A caller that waits for a transaction to end must call
- * it again. A transaction that no caller waits for ends when it times out.
+ * See `Transport.endTransactions`. This function does not retry. If it could not end a transaction, for example because
+ * a broker did not answer, the transaction stays open until the caller tries again or the transaction times out.
  */
 export async function endAbandonedTransactions(
   { runtime: { log } }: Pick<Context, 'runtime'>,

@@ -6,7 +6,7 @@ import { partitionKey, type TopicPartition } from '../transport.ts'
  */
 export interface Assignment {
   /**
-   * Takes the target assignment from a response.
+   * Stores the target assignment that a response contains.
    * @param joined true if the member has just joined; in that case even an unchanged target counts as changed
    * @returns whether the target has changed
    */

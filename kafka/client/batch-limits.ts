@@ -18,7 +18,7 @@ const RETRY_MS = 50
 /**
  * Reads the maximum size of a record batch in each topic.
  * @returns the limit of each topic in bytes. A topic is absent if the broker refuses to describe it, for example
- * because the user has no permission.
+ * because the user has no permission, or if the transport is closed before the broker has answered.
  * @throws TransportError when the limit of a topic is still unknown after the delivery timeout
  */
 export async function maxBatchBytes(context: Context, cluster: Cluster, topics: readonly string[]): Promise<Map<string, number>> {

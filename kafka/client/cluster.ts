@@ -51,7 +51,7 @@ const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
 const COORDINATOR_PAUSE_MS = 50
 /**
  * Interval between refreshes that find leader changes even when no request has failed (Kafka's metadata.max.age.ms). It
- * is also the time after which the metadata may name earlier leader epochs again.
+ * is also how long all brokers must name an earlier leader epoch before the client accepts that epoch.
  */
 const METADATA_MAX_AGE_MS = 300_000
 
@@ -298,10 +298,10 @@ export function openCluster(context: Context): Cluster {
   }
 
   /**
-   * Refreshes all topics. Does not ask the broker that answered last, because a leader that is cut off from the
-   * controller names itself, and answers readers as if nothing was appended. If the broker that is asked instead did
-   * not answer its last request, it gets a request of its own first. Otherwise, all requests would wait for a broker
-   * that hangs.
+   * Refreshes all topics. Asks the broker that answered last only if no other broker answers. That broker may be a
+   * leader that is cut off from the controller: such a leader still names itself, and answers readers as if nothing new
+   * had been appended. If the broker that is asked instead did not answer its last request, it gets a separate request
+   * first. Otherwise, all requests would wait for a broker that hangs.
    */
   async function refreshAll(): Promise<void> {
     isRefreshingAll = true

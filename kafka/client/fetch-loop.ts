@@ -43,7 +43,8 @@ const RESPONSES_AHEAD = 2
 /** Callbacks with which the loop informs its fetcher. */
 export interface FetchLoopHooks {
   /**
-   * Called when a partition that is not paused has received data or an empty answer, after the next request was sent.
+   * Called when a partition that is not paused has received data or an empty answer. If the next request is due and
+   * allowed at that time, it has already been sent.
    */
   arrived(): void
   /**
@@ -188,7 +189,10 @@ export function openFetchLoop(
     exchange(leader, slot, rotated, waitMs).then(answered, failed)
   }
 
-  /** Delays the next fetch of these partitions if the response had only a little data, so that the next has more. */
+  /**
+   * Delays the next fetch of these partitions if the response had only a little data, so that the next response has
+   * more.
+   */
   function collect(states: readonly FetchPosition[], { partitions }: FetchResponse): void {
     if (options.collectMs === 0) return
     const bytes = partitions.reduce((sum, { records }) => sum + records.length, 0)

@@ -3,8 +3,8 @@ import { Disconnected } from './errors.ts'
 import { type Connection, type Reader, Writer } from './protocol.ts'
 
 /**
- * Fetch v17 with a custom parser that keeps the record bytes of each partition in one buffer. The parser of the
- * protocol package would create an object per record.
+ * API key and version of Fetch requests. This module parses the responses itself, so that the record bytes of each
+ * partition stay in one buffer. The parser of the protocol package would create an object per record.
  */
 const FETCH_KEY = 1
 const FETCH_VERSION = 17

@@ -73,7 +73,7 @@ export function openGroupMember(
    * heartbeat intervals.
    */
   let wasFenced = false
-  /** Monotonic time (ms) at which the member sent the last heartbeat that got a response. */
+  /** Monotonic time (ms) at which the member sent the last heartbeat that the coordinator has accepted. */
   let confirmedAt = Number.NEGATIVE_INFINITY
   let notice: string | undefined
   /** The last notice that the coordinator has confirmed. */
@@ -118,8 +118,9 @@ export function openGroupMember(
   }
 
   /**
-   * Checks after a heartbeat, while this process is awake anyway, whether the process of the neighbour has ended. A
-   * member that owns all partitions skips the check, because it could not take over anything.
+   * Checks after a heartbeat, while this process is awake anyway, whether the process of the neighbour has ended. If
+   * so, removes the neighbour from the group. A member that owns all partitions skips the check, because it could not
+   * take over anything.
    */
   async function watchNeighbour(): Promise<void> {
     if (watch === undefined || !isMember() || ownsAll()) return

@@ -105,8 +105,10 @@ export async function commitOffsets(
 }
 
 /**
- * Retries a member's request until every part of the answer is a success, an error shows that further attempts would
- * not help, or the deadline has passed.
+ * Retries a member's request until every part of the answer is a success.
+ * @param doing describes the request in error messages
+ * @param request sends the request once, and returns the error of every part of the answer
+ * @throws an error when further attempts would not help, when the deadline has passed, or when the owner's signal fires
  */
 export async function repeat(
   context: Context,

@@ -12,7 +12,7 @@ export interface HeartbeatLoopOptions {
   readonly groupId: string
   isMember(): boolean
   intervalMs(): number
-  /** Sends one heartbeat and handles the answer. Rejects with Disconnected when there is no answer. */
+  /** Sends one heartbeat and handles the answer. Rejects with Disconnected when the heartbeat must be retried. */
   exchange(): Promise<void>
   /** Called with an error that a retry cannot fix. */
   failed(error: Error): void
@@ -46,8 +46,8 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   /**
-   * Returns the time until the next heartbeat. Members of a process that have equal intervals send their heartbeats at
-   * the same moment, so that the process and the broker wake up once for all of them.
+   * Returns the time until the next heartbeat. If members in the same process have equal intervals, they send their
+   * heartbeats at the same moment, so that the process and the broker wake up once for all of them.
    */
   function untilNext(): number {
     const interval = intervalMs()

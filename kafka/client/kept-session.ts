@@ -4,7 +4,7 @@ export interface OwnedPartitions {
   readonly partitions: number[]
 }
 
-/** The data that is needed to repeat the heartbeats of a member that has joined its group. */
+/** The data needed to repeat the heartbeats of a member after it has joined its group. */
 export interface KeptSession {
   readonly groupId: string
   readonly memberId: string

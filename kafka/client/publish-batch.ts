@@ -76,6 +76,7 @@ export class PublishBatch {
   /**
    * Reports the outcome to every receipt that is still waiting. Afterwards, the batch must not be used, except to
    * release the memory of its writer.
+   * @param error undefined when the broker has acknowledged the batch
    */
   settle(error: TransportError | undefined): void {
     for (const run of this.#runs) this.#report(run, error)

@@ -22,7 +22,7 @@ const FIRST_RETRY_MS = 10
 const LONGEST_RETRY_MS = 1_000
 /** Errors that a broker reports for a whole batch, although a single record may have caused them. */
 const DIVISIBLE: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE', 'INVALID_RECORD', 'INVALID_TIMESTAMP'])
-/** The broker may have failed after it had written the batch. */
+/** The error of a broker that may have failed after it wrote the batch. */
 const UNEXPLAINED = 'UNKNOWN_SERVER_ERROR'
 const TOO_LARGE: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 

@@ -28,7 +28,7 @@ export interface IdentityHooks {
 export function openIdentities(context: Context, cluster: Cluster, { signal, onChange, onRefused }: IdentityHooks): Identities {
   let identity: ProducerId | undefined
   /**
-   * Lanes that have received this id. If a lane asks a second time, it has used up the epochs of the id and needs a new
+   * Lanes that have received the present id. If a lane asks again, it has used up the epochs of this id and needs a new
    * one.
    */
   let usedBy = new Set<PublishLane>()

@@ -46,8 +46,9 @@ export function openStallGuard({ options, runtime }: Context): StallGuard {
   }
 
   /**
-   * Passes the present state of a membership to the thread. If the system permits no further threads, the membership
-   * goes on without a guard, and the next change of any membership tries again.
+   * Passes the present state of a membership, or its end, to the thread. Starts the thread if it is not running. If the
+   * system permits no further threads, the membership goes on without a guard, and the next call of this function tries
+   * to start the thread again.
    */
   function post(message: StallMessage): void {
     if (closed) return

@@ -13,7 +13,7 @@ const CREATE_TIMEOUT_MS = 15_000
 const RETRY_MS = 50
 
 /**
- * Creates missing topics and waits until their leaders answer.
+ * Creates missing topics, and waits until the leaders of all given topics answer.
  * @throws TransportError when a topic has a different number of partitions or cannot be created
  */
 export async function ensureTopics(context: Context, cluster: Cluster, specs: readonly TopicSpec[]): Promise<void> {

@@ -1,10 +1,10 @@
 import { createAPI, endTxnV4, type Reader, ResponseError, txnOffsetCommitV4 } from './protocol.ts'
 
 /**
- * The protocol package lacks these versions of requests, which belong to transaction version 2 (KIP-890). A broker that
- * receives records reports the partitions of these records to the transaction coordinator. A broker that receives
- * offsets reports the group. The coordinator raises the epoch whenever a transaction ends, so a record that arrives
- * late cannot enter the next transaction.
+ * The protocol package lacks version 5 of EndTxn and TxnOffsetCommit, so this module defines it. These requests belong
+ * to transaction version 2 (KIP-890). In that version, a broker that receives records reports the partitions of these
+ * records to the transaction coordinator, and a broker that receives offsets reports the group. The coordinator raises
+ * the epoch whenever a transaction ends, so a record that arrives late cannot enter the next transaction.
  */
 
 const END_TXN_KEY = 26

@@ -94,7 +94,7 @@ export interface MemoryBroker {
   waitingCommits: number
   /**
    * While this promise is set, published records are appended and acknowledged only when it resolves. If the promise
-   * rejects, they fail with the same reason.
+   * rejects with a TransportError, they fail with this error. After any other rejection, they fail with code `REFUSED`.
    */
   publishGate: Promise<void> | undefined
   /**

@@ -11,7 +11,7 @@ import {
 
 /**
  * Consumer groups as in KIP-848: a partition gets a new owner only after the previous owner has left the group, has
- * expired or joined again, or has reported that it no longer owns the partition.
+ * expired, has joined again, or has reported that it no longer owns the partition.
  */
 export interface MemoryGroups {
   /**

@@ -119,7 +119,7 @@ export class ChunkBuilder {
   }
 }
 
-/** Returns the chunk that replaces a batch that cannot be unpacked. The chunk has a single record without contents. */
+/** Returns the chunk that replaces an unreadable batch. The chunk has a single record without contents. */
 export function standIn(topic: string, partition: number, header: Buffer, batch: BatchHeader, from: number, reason: string): RecordChunk {
   const isAppendTime = (batch.attributes & LOG_APPEND_TIME_BIT) !== 0
   const nothing = Int32Array.of(-1)

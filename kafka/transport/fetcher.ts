@@ -81,7 +81,8 @@ export interface Fetcher {
    * Returns what has arrived since the last call, up to `maxBytes`. If nothing has arrived, waits up to `timeoutMs`. A
    * partition without new records appears with zero chunks when its position or watermarks have moved, or when the
    * broker has answered a fetch without data. This shows the reader that it has caught up. Throws TransportError with
-   * `fatal` for errors that a retry cannot fix (authorization, or an offset out of range with reset `fail`).
+   * `fatal` for errors that a retry cannot fix, such as a missing permission, a corrupt batch, or an offset that is out
+   * of range with reset `fail`.
    * @param maxBytes approximate maximum of unpacked bytes, if less than `maxPollBytes`. A poll returns at least a few
    * records of one partition, and starts with a different partition each time.
    */

@@ -107,7 +107,7 @@ export interface GroupMember extends GroupOffsets {
    * Resolves at once if the group confirmed the membership recently; otherwise asks the coordinator. Must be called
    * before records are sent outside a transaction. A process that was suspended for longer than its session may have
    * lost its partitions, and only this check prevents it from writing. Rejects with FencedError if the membership is
-   * lost.
+   * lost, and with TransportError if the coordinator does not confirm it in time.
    */
   confirm(): Promise<void>
   /**
