@@ -91,12 +91,13 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
     assign(partition, offset, reset) {
       const position = startOf(partition, offset, reset)
       const wasReset = position !== offset
-      assigned.set(partitionKey(partition.topic, partition.partition), {
+      const key = partitionKey(partition.topic, partition.partition)
+      assigned.set(key, {
         ...partition,
         reset,
         position,
         wasReset,
-        paused: false,
+        paused: assigned.get(key)?.paused ?? false,
         knownHighWatermark: -1,
       })
     },
@@ -109,7 +110,9 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
     },
     resume({ topic, partition }) {
       const each = assigned.get(partitionKey(topic, partition))
-      if (each !== undefined) each.paused = false
+      if (each === undefined || !each.paused) return
+      each.paused = false
+      wakeUp?.()
     },
     position: ({ topic, partition }) => assigned.get(partitionKey(topic, partition))?.position,
     async poll(timeoutMs, maxBytes = maxPollBytes) {
