@@ -31,15 +31,18 @@ function settle() {
   complain('')
 }
 
-/** @param {unknown} error */
-function report(error) {
+/**
+ * @param {unknown} error
+ * @param {string} [about] says what has failed if it is no longer open
+ */
+function report(error, about = '') {
   const failure = failureOf(error)
   if (failure.status === 401) {
     interrupted = session.current?.subject ?? interrupted
     session.forget()
     enter()
   }
-  complain(problemOf(failure))
+  complain(`${about}${problemOf(failure)}`)
 }
 
 /** Shows the part of the desk that the URL's fragment names, or the sign-in form. */
@@ -91,14 +94,16 @@ async function signIn() {
   enter()
 }
 
+/** Closes everything, and forgets what the user has entered. */
 function closeAll() {
-  cases.show(undefined)
-  rules.show(false)
+  cases.forget()
+  rules.forget()
   models.show(false)
 }
 
 async function signOut() {
   await session.end()
+  closeAll()
   settle()
   history.replaceState(null, '', location.pathname)
   enter()
@@ -119,6 +124,10 @@ button('sign-out').addEventListener('click', () => void signOut().catch(report))
 addEventListener('hashchange', () => {
   settle()
   enter()
+})
+// The browser asks users whether they want to leave the page.
+addEventListener('beforeunload', (event) => {
+  if (cases.hasUnsaved || rules.hasUnsaved) event.preventDefault()
 })
 // A link to the open part does not change the fragment, so it causes no `hashchange`. A click on such a link reads
 // again what could not be read before.

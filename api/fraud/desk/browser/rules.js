@@ -117,7 +117,7 @@ export function rulesView({ onFailure, onSuccess }) {
 
   function onRestored() {
     // The restored version may have changed or removed the open rule, so the editor is closed.
-    if (editor.shows === undefined) editor.close()
+    if (editor.shows === undefined) editor.leave()
     else location.hash = '#rules'
     onSaved()
   }
@@ -150,12 +150,20 @@ export function rulesView({ onFailure, onSuccess }) {
       const isNew = visible && !isShown
       isShown = visible
       wanted = ruleId
-      if (!visible) return editor.close()
+      if (!visible) return editor.leave()
       // A click on a link to the open rule reads again what could not be read before.
       if (ruleId !== undefined && editor.shows === ruleId) editor.readAgain()
-      if (ruleId === undefined && editor.shows !== undefined) editor.close()
+      if (ruleId === undefined && editor.shows !== undefined) editor.leave()
       if (isNew || !isLoaded) void load()
       else openWanted()
+    },
+    get hasUnsaved() {
+      return editor.hasUnsaved
+    },
+    /** Hides the rules, and discards all unsaved changes. */
+    forget() {
+      this.show(false)
+      editor.forget()
     },
   }
 }
