@@ -47,4 +47,20 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     await waiting[0].abort()
     await page.getByRole('alert').filter({ hasText: 'The verdict on transaction t-1 was not recorded.' }).waitFor()
   })
+
+  test('a verdict that changes nothing cannot be undone', async () => {
+    const { page } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    for (const { key, verdict, mayUndo } of [
+      { key: 's', verdict: 'suspicious', mayUndo: false },
+      { key: 'p', verdict: 'false positive', mayUndo: true },
+      { key: 'p', verdict: 'false positive', mayUndo: false },
+    ]) {
+      await page.keyboard.press(key)
+      await page.getByLabel('Notes (').fill('a reason')
+      await page.keyboard.press('Enter')
+      await page.getByText(`Recorded as ${verdict}.`).waitFor()
+      expect(await page.isVisible('#undo')).toBe(mayUndo)
+    }
+  })
 })

@@ -24,6 +24,14 @@ const BY_KEY = {
 }
 
 /**
+ * Returns the verdict that undoes a verdict. If there was none before, SUSPICIOUS returns the case to the analysts
+ * without labelling the transaction.
+ * @param {Verdict | null} before
+ * @returns {Verdict}
+ */
+const undoneTo = (before) => before ?? 'SUSPICIOUS'
+
+/**
  * Lets analysts give verdicts by key or button. The analyst confirms each verdict before the page sends it. A verdict
  * cannot be deleted, because its events are already published. Undoing a verdict therefore sends a correction. Verdicts
  * name the version of the case that the analyst has seen, so that they do not replace verdicts of other analysts.
@@ -96,8 +104,10 @@ export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
     if (recorded === undefined) return
     if (target?.transactionId === transactionId) {
       target = { ...target, verdict: given }
-      last = { transactionId, given, before, version: recorded.version }
-      say(`Recorded as ${words(given)}.`, true)
+      // If the verdict was the same before, undoing it would record a correction that changes nothing.
+      const mayUndo = given !== undoneTo(before)
+      last = mayUndo ? { transactionId, given, before, version: recorded.version } : undefined
+      say(`Recorded as ${words(given)}.`, mayUndo)
     }
     onGiven()
   }
@@ -114,8 +124,7 @@ export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
     if (last === undefined || target?.transactionId !== last.transactionId) return
     const undone = last
     const { transactionId, given, before } = undone
-    // If there was no earlier verdict, SUSPICIOUS returns the case to the analysts without labelling the transaction.
-    const verdict = before ?? 'SUSPICIOUS'
+    const verdict = undoneTo(before)
     const notes = `Correction: ${words(given)} was given by mistake.`
     if ((await send(transactionId, () => ({ verdict, notes, version: undone.version }))) === undefined) return
     if (last === undone) last = undefined
