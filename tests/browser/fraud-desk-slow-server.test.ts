@@ -1,5 +1,6 @@
 import type { Route } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import { refusal } from './fraud-desk-fakes.ts'
 import { useDesk } from './fraud-desk-page.ts'
 
 describe('the desk of fraud scoring while servers are slow or away, with a fake API behind the real sign-in', () => {
@@ -62,6 +63,57 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
       await page.getByText(`Recorded as ${verdict}.`).waitFor()
       expect(await page.isVisible('#undo')).toBe(mayUndo)
     }
+  })
+
+  test('a change that the user repeats after a failure is the same request, but a later equal change is another one', async () => {
+    const { page, fakes } = await opened({ hash: '#rule/night' })
+    await page.getByText('The rule skips nobody.').waitFor()
+    const snooze = async () => {
+      await page.getByLabel('Value').fill('u1')
+      await page.getByRole('button', { name: 'Snooze', exact: true }).click()
+    }
+    const end = () => page.getByRole('button', { name: 'End the snooze of u1' }).first().click()
+    const keys = (line: string) => fakes.changes.filter((change) => change.line === line).map(({ key }) => key)
+    const [post, remove] = ['POST rules/night/snoozes', 'DELETE rules/night/snoozes/s-1']
+    fakes.replaced.set(post, refusal(503, 'unavailable'))
+    await snooze()
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    fakes.replaced.clear()
+    await snooze()
+    await page.getByRole('row', { name: 'u1' }).waitFor()
+    fakes.replaced.set(remove, refusal(503, 'unavailable'))
+    await end()
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    fakes.replaced.clear()
+    await end()
+    await page.getByText('The rule skips nobody.').waitFor()
+    await snooze()
+    await page.getByRole('row', { name: 'u1' }).waitFor()
+    await end()
+    await page.getByText('The rule skips nobody.').waitFor()
+    const [first, second, third] = keys(post)
+    expect([second, third === first]).toEqual([first, false])
+    const [ended, again, later] = keys(remove)
+    expect([again, later === ended]).toEqual([ended, false])
+    expect(ended).toMatch(/^[0-9a-f]{32}$/)
+  })
+
+  test('a repeated change is a request of its own if something else was changed since', async () => {
+    const { page, fakes } = await opened({ hash: '#rule/night' })
+    await page.getByText('The rule skips nobody.').waitFor()
+    const snooze = async (value: string) => {
+      await page.getByLabel('Value').fill(value)
+      await page.getByRole('button', { name: 'Snooze', exact: true }).click()
+    }
+    fakes.replaced.set('POST rules/night/snoozes', refusal(503, 'unavailable'))
+    await snooze('u1')
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    fakes.replaced.clear()
+    await snooze('u2')
+    await page.getByRole('row', { name: 'u2' }).waitFor()
+    await snooze('u1')
+    await page.getByRole('row', { name: 'u1' }).waitFor()
+    expect(new Set(fakes.changes.map(({ key }) => key)).size).toBe(3)
   })
 
   test('the question about a new trial says that the current trial ends', async () => {
