@@ -116,6 +116,21 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     expect(new Set(fakes.changes.map(({ key }) => key)).size).toBe(3)
   })
 
+  test('the token stays in its field if the server could not be reached, but not if the server has refused it', async () => {
+    const { page, token } = await opened()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Token').fill(token)
+    await page.route('**/api/v1/session', (route) => route.abort(), { times: 1 })
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').filter({ hasText: 'The server cannot be reached.' }).waitFor()
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Token').fill('x.y.z')
+    await page.keyboard.press('Enter')
+    await page.getByText('this token is not valid').waitFor()
+    expect(await page.getByLabel('Token').inputValue()).toBe('')
+  })
+
   test('the question about a new trial says that the current trial ends', async () => {
     const { page } = await opened({ hash: '#models' })
     await page.getByRole('button', { name: 'Try payment fraud 2026-03' }).click()

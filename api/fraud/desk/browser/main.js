@@ -85,9 +85,14 @@ function decoded(text) {
 }
 
 async function signIn() {
-  const token = input('token').value.trim()
+  try {
+    await session.start(input('token').value.trim())
+  } catch (error) {
+    // If the server could not answer, the user can send the same token again.
+    if (failureOf(error).status === 401) input('token').value = ''
+    throw error
+  }
   input('token').value = ''
-  await session.start(token)
   if (session.current?.subject !== interrupted) closeAll()
   interrupted = undefined
   settle()
