@@ -131,6 +131,33 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     expect(await page.getByLabel('Token').inputValue()).toBe('')
   })
 
+  test('when the queue can be read again, only the message about the queue disappears', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const readQueue = async (failure: ReturnType<typeof refusal> | undefined) => {
+      if (failure === undefined) fakes.replaced.delete('GET cases')
+      else fakes.replaced.set('GET cases', failure)
+      const read = page.waitForResponse(/\/api\/v1\/cases\?/)
+      await page.getByLabel('Assigned to').dispatchEvent('change')
+      await (await read).finished()
+    }
+    await readQueue(refusal(503, 'unavailable'))
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    fakes.replaced.set('POST transactions/t-1/feedback', refusal(403, 'forbidden'))
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').filter({ hasText: 'Your token does not allow this.' }).waitFor()
+    await readQueue(undefined)
+    await page.getByText('3 cases').waitFor()
+    // When this further request is complete, the page has handled the answer.
+    await page.evaluate(() => fetch('/fraud/style.css').then((answer) => answer.text()))
+    expect(await page.textContent('#problem')).toBe('Your token does not allow this.')
+    await readQueue(refusal(503, 'unavailable'))
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    await readQueue(undefined)
+    await page.getByRole('alert').waitFor({ state: 'hidden' })
+  })
+
   test('the question about a new trial says that the current trial ends', async () => {
     const { page } = await opened({ hash: '#models' })
     await page.getByRole('button', { name: 'Try payment fraud 2026-03' }).click()

@@ -16,7 +16,16 @@ const PART_OF = { cases: 'cases', case: 'cases', transaction: 'cases', rules: 'r
 
 const complain = notice(part('problem'))
 const wiring = { onFailure: report, onSuccess: settle }
-const queue = caseQueue(wiring)
+/** Whether the shown message is about the queue. */
+let isAboutQueue = false
+const queue = caseQueue({
+  onFailure(error) {
+    report(error)
+    isAboutQueue = true
+  },
+  // The queue is read again by itself, which must not remove a message about something that the user has done.
+  onSuccess: () => void (isAboutQueue && settle()),
+})
 const cases = caseView({ ...wiring, onChanged: queue.refresh, onStep: queue.step })
 const rules = rulesView(wiring)
 const models = modelsView(wiring)
@@ -43,6 +52,7 @@ function report(error, about = '') {
     enter()
   }
   complain(`${about}${problemOf(failure)}`)
+  isAboutQueue = false
 }
 
 /** Shows the part of the desk that the URL's fragment names, or the sign-in form. */
