@@ -107,6 +107,7 @@ async function signIn() {
   interrupted = undefined
   settle()
   enter()
+  ;[...part('tabs').querySelectorAll('a')].find((tab) => tab.ariaCurrent === 'page')?.focus()
 }
 
 /** Closes everything, and forgets what the user has entered. */

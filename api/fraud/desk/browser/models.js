@@ -1,6 +1,6 @@
 // @ts-check
 /** @import { Wiring } from './queue.js' */
-import { isolated, make, part } from '../../../kit/page/browser/elements.js'
+import { isolated, make, part, redraw } from '../../../kit/page/browser/elements.js'
 import { ask } from '../../../kit/page/browser/session.js'
 import { askAgain } from './ask-again.js'
 import { barPlot, squarePlot } from './plots.js'
@@ -79,11 +79,11 @@ function drawVersions({ champion = {}, challenger, available = [] }, change) {
       make('span', 'inline', ...others.map((/** @type {any} */ file) => tryButton(file, challenger, change))),
     )
   })
-  part('model-versions').replaceChildren(
+  redraw(part('model-versions'), [
     table('Models in force', ['Model', 'Champion', 'Challenger', 'Trained on', ''], rows),
     make('p', 'soft', challenger ? trialOf(challenger) : 'There is no challenger.'),
     make('p', 'inline', ...(challenger ? trialButtons(challenger, change) : []), rollBackButton(change)),
-  )
+  ])
 }
 
 /**

@@ -1,7 +1,7 @@
 // @ts-check
 /** @import { Rule } from './rules.js' */
 /** @import { Wiring } from './queue.js' */
-import { button, byId, input, part } from '../../../kit/page/browser/elements.js'
+import { button, byId, focusOn, input, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
 import { RequestFailed } from '../../../kit/page/browser/requests.js'
 import { ask } from '../../../kit/page/browser/session.js'
@@ -165,8 +165,11 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
 
   onSubmit('rule-form', save, onFailure)
   button('close-rule').addEventListener('click', () => {
+    const link = `rule ${keyOf(known)}`
     close()
+    // A new fragment removes the focus, so the focus is set afterwards.
     if (location.hash !== '#rules') location.hash = '#rules'
+    if (!focusOn(link)) button('new-rule').focus()
   })
 
   return {

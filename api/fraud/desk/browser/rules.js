@@ -1,6 +1,6 @@
 // @ts-check
 /** @import { Wiring } from './queue.js' */
-import { button, input, isolated, make, part, smallButton } from '../../../kit/page/browser/elements.js'
+import { button, input, isolated, make, part, redraw, smallButton } from '../../../kit/page/browser/elements.js'
 import { RequestFailed } from '../../../kit/page/browser/requests.js'
 import { ask } from '../../../kit/page/browser/session.js'
 import { ifUnchanged, ruleEditor } from './rule-editor.js'
@@ -62,7 +62,7 @@ export function rulesView({ onFailure, onSuccess }) {
     const sought = input('rule-filter').value.trim().toLowerCase()
     const shown = rules.filter(({ rule_id, name, condition }) => `${rule_id} ${name} ${condition}`.toLowerCase().includes(sought))
     part('rules-summary').textContent = `${count(shown.length)} of ${count(rules.length)} rules, version ${version} of the rule set`
-    part('rule-rows').replaceChildren(...shown.map(rowOf))
+    redraw(part('rule-rows'), shown.map(rowOf), part('rules-summary'))
     openWanted()
   }
 
@@ -70,14 +70,15 @@ export function rulesView({ onFailure, onSuccess }) {
   function rowOf(rule) {
     const link = make('a', '', isolated(rule.rule_id))
     link.href = `#rule/${encodeURIComponent(rule.rule_id)}`
+    link.dataset.focus = `rule ${rule.rule_id}`
     const name = make('th', '', link, make('div', 'soft', isolated(rule.name)))
     name.scope = 'row'
     const mode = rule.mode === 'live' ? 'shadow' : 'live'
     const buttons = make('td', 'buttons')
     if (rule.enabled) {
-      buttons.append(labelled(mode === 'live' ? 'Go live' : 'To shadow', rule, () => change(rule, { mode })))
-      buttons.append(labelled('Disable', rule, () => change(rule, { enabled: false })))
-    } else buttons.append(labelled('Enable', rule, () => change(rule, { enabled: true })))
+      buttons.append(labelled(mode === 'live' ? 'Go live' : 'To shadow', 'mode', rule, () => change(rule, { mode })))
+      buttons.append(labelled('Disable', 'state', rule, () => change(rule, { enabled: false })))
+    } else buttons.append(labelled('Enable', 'state', rule, () => change(rule, { enabled: true })))
     const action = make('td', '', make('span', `action ${rule.action.toLowerCase()}`, words(rule.action)))
     return make('tr', rule.enabled ? '' : 'soft', name, action, make('td', '', String(rule.priority)), stateCell(rule), buttons)
   }
@@ -190,11 +191,13 @@ function stateOf({ enabled, mode, expires_at }) {
 
 /**
  * @param {string} label
+ * @param {string} what the property that the button changes
  * @param {Rule} rule
  * @param {() => void} onClick
  */
-function labelled(label, { rule_id }, onClick) {
+function labelled(label, what, { rule_id }, onClick) {
   const made = smallButton(label, onClick)
+  made.dataset.focus = `${what} of ${rule_id}`
   made.setAttribute('aria-label', `${label}: ${rule_id}`)
   return made
 }
