@@ -10,8 +10,8 @@ export interface FakeAnswer {
 }
 
 /**
- * A recorded request that is neither a GET nor a validation: one line with method and path, its body, its CSRF token and
- * its Idempotency-Key.
+ * A recorded request that is neither a GET nor a validation: one line with method and path, its body, its CSRF token
+ * and its Idempotency-Key.
  */
 export interface Change {
   readonly line: string
