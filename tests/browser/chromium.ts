@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
 
 const SETUP_TIMEOUT_MS = 120_000
@@ -46,3 +46,14 @@ export function useChromium() {
 }
 
 export const background = (page: Page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+
+/** Returns into how many lines the text of each element is broken. */
+export function linesOf(elements: Locator): Promise<number[]> {
+  return elements.evaluateAll((found) =>
+    found.map((one) => {
+      const text = document.createRange()
+      text.selectNodeContents(one)
+      return text.getClientRects().length
+    }),
+  )
+}

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { startServer } from '../../api/kit/server.ts'
 import { START, signToken } from '../api/kit/harness.ts'
 import { recommendationsApi } from '../api/recommendations/harness.ts'
-import { useChromium } from './chromium.ts'
+import { linesOf, useChromium } from './chromium.ts'
 
 describe('the page that explains a list in Chromium', () => {
   const open = useChromium()
@@ -13,7 +13,15 @@ describe('the page that explains a list in Chromium', () => {
     onTestFinished(async () => void (await server.close(0)))
     const extraHTTPHeaders = { ...(await api.bearer({ sub: '7', scope: 'internal' })) }
     const { page, complaints } = await open(server.url, { viewport: { width: 360, height: 640 }, extraHTTPHeaders })
+    for (let id = 1n; id <= 12n; id++) {
+      api.putItem(id, { title: `Item ${id}`, attributes: { genres: 'Comedy' } })
+      api.putStats(id, 200)
+    }
+    api.putTrending('all', [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 9n, 10n, 11n, 12n])
     await page.goto('/recommendations/explain?user_id=42')
+    // Neither a rank such as 12 nor a genre is broken into two lines.
+    const cells = page.locator('section[aria-labelledby="list"] :is(td:first-child, td:nth-child(3))')
+    expect(await linesOf(cells)).toEqual(Array.from({ length: 24 }, () => 1))
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360)
     expect((await page.locator('dd').first().boundingBox())!.width).toBeGreaterThan(120)
     expect(complaints.join('\n')).toBe('')

@@ -10,13 +10,14 @@ export interface FakeAnswer {
 }
 
 /**
- * A recorded request that is neither a GET nor a validation: one line with method and path, its body and its CSRF
- * token.
+ * A recorded request that is neither a GET nor a validation: one line with method and path, its body, its CSRF token
+ * and its Idempotency-Key.
  */
 export interface Change {
   readonly line: string
   readonly body: Record<string, unknown>
   readonly csrf: string | undefined
+  readonly key: string | undefined
 }
 
 const MINUTE_MS = 60_000
@@ -233,7 +234,9 @@ export function deskFakes() {
     const path = decodeURIComponent(url.pathname.slice('/api/v1/'.length))
     const line = `${request.method()} ${path}`
     const body = (request.postDataJSON() ?? {}) as Record<string, unknown>
-    if (request.method() !== 'GET' && path !== 'rules/validate') changes.push({ line, body, csrf: request.headers()['x-csrf-token'] })
+    const headers = request.headers()
+    if (request.method() !== 'GET' && path !== 'rules/validate')
+      changes.push({ line, body, csrf: headers['x-csrf-token'], key: headers['idempotency-key'] })
     const changed = rules.find(({ rule_id, updated_at }) => line === `PUT rules/${rule_id}` && !isMatch(request, updated_at))
     return changed === undefined ? (replaced.get(line) ?? answerTo(line, body, url.searchParams)) : refusal(409, 'version_conflict')
   }

@@ -227,6 +227,30 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await expect.poll(() => asked).toContain('POST swipe RIGHT')
   })
 
+  test('in a long profile, the arrow keys scroll, and after a swipe the focus stays in the deck', async () => {
+    const { page, asked } = await opened({
+      'GET feed': () => feed([candidate(1, { bio: 'walks '.repeat(300) }), candidate(2), candidate(3)]),
+      'POST swipe': () => swiped,
+    })
+    await top(page).waitFor()
+    const profile = page.locator('.card:not(.next, .left, .right, .up) .facts')
+    await profile.focus()
+    await page.keyboard.press('End')
+    const toEnd = () => profile.evaluate((facts) => Math.round(facts.scrollHeight - facts.clientHeight - facts.scrollTop))
+    await expect.poll(toEnd).toBe(0)
+    await page.keyboard.press('ArrowUp')
+    await expect.poll(toEnd).toBeGreaterThan(0)
+    expect(await top(page).textContent()).toBe('Person 1, 21')
+    // The text of the next card, which is a little lower, would shine through below the card.
+    expect(await page.locator('.card.next .facts').isVisible()).toBe(false)
+    await page.keyboard.press('ArrowRight')
+    await expect.poll(() => top(page).textContent()).toBe('Person 2, 22')
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('deck')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('ArrowUp')
+    await expect.poll(() => asked.filter((name) => name.startsWith('POST'))).toEqual(['POST swipe RIGHT', 'POST swipe SUPER_LIKE'])
+  })
+
   test('an old match that moves into the list because another match has ended is not announced as new', async () => {
     const match = (index: number) => ({
       ...candidate(0, { display_name: `Match ${index}`, user_id: `00000000-0000-4000-8000-${String(index).padStart(12, '0')}` }),

@@ -4,7 +4,7 @@ import { type RunningServer, startServer } from '../../api/kit/server.ts'
 import { testApp } from '../api/kit/harness.ts'
 import { trendsApi } from '../api/trends/harness.ts'
 import { entry } from '../state/views/entries.ts'
-import { background, useChromium } from './chromium.ts'
+import { background, linesOf, useChromium } from './chromium.ts'
 
 const NEW_YORK = 2_459_115
 const LONG = 'verylongword'.repeat(12)
@@ -49,11 +49,16 @@ describe('the pages of trends in Chromium', () => {
   })
 
   test('the pages follow dark mode and fit a narrow screen', async () => {
-    const { page, complaints } = await opened({ viewport: { width: 360, height: 640 } })
+    const { page, complaints, putList, clock } = await opened({ viewport: { width: 360, height: 640 } })
     for (const path of ['/trends', `/trends?woeid=${NEW_YORK}`, '/trends?q=a', `/trends/terms/${LONG}`]) {
       await page.goto(path)
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360)
     }
+    clock.now += 30_000
+    putList({ entries: Array.from({ length: 12 }, (_, index) => entry(`term ${index}`)) })
+    await page.goto('/trends')
+    // A rank such as 12 is not broken into two lines.
+    expect(await linesOf(page.locator('tbody td:first-child'))).toEqual(Array.from({ length: 12 }, () => 1))
     const field = await page.getByLabel('Find a place').boundingBox()
     expect((await page.getByRole('button', { name: 'Find' }).boundingBox())!.y).toBeLessThan(field!.y + field!.height)
     const light = await background(page)

@@ -20,9 +20,17 @@ export function pageAnswer(status: number, title: string, q: string, main: Html)
   return renderedPage({ status, title, styleSheet: `${STYLES}/style.css`, header, main })
 }
 
+/**
+ * Formats of prices, keyed by currency. Each is created once, because creating one takes much longer than using it. A
+ * shop has only one currency.
+ */
+const PRICE_FORMATS = new Map<string, Intl.NumberFormat>()
+
 /** Returns a price in its currency, such as $19.99. */
 export function priceText(amount: number, currency: string): string {
-  return new Intl.NumberFormat('en', { style: 'currency', currency }).format(amount)
+  const format = PRICE_FORMATS.get(currency) ?? new Intl.NumberFormat('en', { style: 'currency', currency })
+  PRICE_FORMATS.set(currency, format)
+  return format.format(amount)
 }
 
 export function ratingText(avg: number, count: number): string {

@@ -13,8 +13,11 @@ export function pageAnswer(status: number, title: string, who: string, main: Htm
   return renderedPage({ status, title: `${title} – Millrace`, styleSheet: `${FILES}/style.css`, header, main })
 }
 
+/** The format is created once, because a page has thousands of numbers, and creating it takes longer than using it. */
+const NUMBER_FORMAT = new Intl.NumberFormat('en', { maximumFractionDigits: 3 })
+
 export function numberText(value: number): string {
-  return new Intl.NumberFormat('en', { maximumFractionDigits: 3 }).format(value)
+  return NUMBER_FORMAT.format(value)
 }
 
 /** Returns a readable form of a name such as `because_you_watched`. */

@@ -51,6 +51,10 @@ const TITLES: Readonly<Record<string, string>> = {
   unknown_location: 'This place has no trends',
   invalid_request: 'This address is not valid',
 }
+/** Messages for people. The default messages of these errors tell callers of the API what to request. */
+const MESSAGES: Readonly<Record<string, string>> = {
+  unknown_location: 'The address has the number of a place that is unknown or has no trends. You can find places by name.',
+}
 
 /** Creates the routes of the trends pages. The server renders these pages. */
 export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPageDeps): BoundRoute[] {
@@ -133,7 +137,7 @@ async function orErrorPage(safe: boolean, work: () => Promise<Answer>): Promise<
       status,
       title,
       { safe },
-      html`<h1>${title}</h1><p>${error.message}</p><p><a href="${startAddress(safe)}">Show the trends worldwide</a></p>`,
+      html`<h1>${title}</h1><p>${MESSAGES[code] ?? error.message}</p><p><a href="${startAddress(safe)}">Show the trends worldwide</a></p>`,
     )
     return { ...page, headers: { ...page.headers, ...errorHeaders(error) } }
   }

@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { insertItem, NO_ITEMS } from '../../../schemas/recommendations/events/packed-items.ts'
 import { groupMetrics, groupsOf, interactionGroup } from '../../../schemas/recommendations/models/run-metrics.ts'
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
@@ -52,6 +52,14 @@ test('the page shows the user, the list, what was moved, and all candidates', as
   expect(html).toMatch(/<td class="number">\d+ down<\/td>/)
   expect(html).toMatch(/<th scope="row">neighbours<\/th><td class="number">2<\/td><td class="number">2<\/td>/)
   for (const name of RANKING_FEATURES) expect(html).toContain(`>${name.replaceAll('_', ' ')}</th>`)
+})
+
+test('a page with hundreds of numbers creates no number format', async () => {
+  const created = vi.spyOn(Intl, 'NumberFormat')
+  onTestFinished(() => created.mockRestore())
+  const { html } = await open('explain?user_id=42')
+  expect(html.match(/class="number">[\d.]+</g)!.length).toBeGreaterThan(500)
+  expect(created).not.toHaveBeenCalled()
 })
 
 test('every caller with the scope internal may see the page, even if the subject of the token is not a user id', async () => {

@@ -11,6 +11,7 @@ import { ignoreHeldEnter, isRepeatedClick, make } from '../../../kit/page/browse
 export function askAgain(label, question, act) {
   const made = make('button', 'small', label)
   made.type = 'button'
+  made.dataset.focus = label
   let isAsked = false
   let isBusy = false
 

@@ -1,6 +1,6 @@
 // @ts-check
 /** @import { Dossier } from './case.js' */
-import { isolated, make, part, smallButton } from '../../../kit/page/browser/elements.js'
+import { isolated, make, part, redraw, smallButton } from '../../../kit/page/browser/elements.js'
 import { session } from '../../../kit/page/browser/session.js'
 import { levelOf } from './queue.js'
 import { ago, capitalised, dateTime, money, shown, words } from './text.js'
@@ -27,12 +27,14 @@ export function drawHead({ found, transaction }, assign) {
     if (found.assigned_to !== null) state.append(isolated(found.assigned_to))
     const me = session.current?.subject ?? ''
     const isMine = found.assigned_to === me
-    state.append(smallButton(isMine ? 'Release' : 'Assign to me', () => assign(isMine ? null : me)))
+    const toggle = smallButton(isMine ? 'Release' : 'Assign to me', () => assign(isMine ? null : me))
+    toggle.dataset.focus = 'assignee'
+    state.append(toggle)
     lines.push(state)
   }
   const degraded = answer?.degraded ?? []
   if (degraded.length > 0) lines.push(make('p', 'note', `Scored without: ${degraded.map(words).join(', ')}.`))
-  part('case-head').replaceChildren(...lines)
+  redraw(part('case-head'), lines)
 }
 
 /** Groups of fields in the request, each with the name that the page shows. */

@@ -26,7 +26,7 @@ const DAY_MS = 86_400_000
 /**
  * Shows one case, or one transaction without its case.
  * @param {object} wiring
- * @param {(error: unknown) => void} wiring.onFailure
+ * @param {(error: unknown, about?: string) => void} wiring.onFailure
  * @param {() => void} wiring.onSuccess
  * @param {() => void} wiring.onChanged called after the server has accepted a change
  * @param {(by: number) => void} wiring.onStep opens the next case in the queue (1) or the previous one (-1)
@@ -37,8 +37,14 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   /** Counts the cases and transactions that were opened, so that a late answer never appears under a different case. */
   let opened = 0
   let shownAs = ''
+  const notesField = byId('notes', HTMLTextAreaElement)
   /** The notes of the open case as the server last sent them. */
   let savedNotes = ''
+  /**
+   * Notes that were not saved when another case was opened, keyed by the id of their case.
+   * @type {Map<string, string>}
+   */
+  const drafts = new Map()
   /**
    * Ends when the last requested change has been sent and answered.
    * @type {Promise<unknown>}
@@ -90,11 +96,39 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
     drawPlaces(part('places'), dossier)
     drawTimeline(part('timeline'), dossier)
     drawFacts(dossier)
-    const notes = byId('notes', HTMLTextAreaElement)
     part('case-notes').hidden = found === undefined
-    // Keeps notes that the analyst has not saved yet.
-    if (isNew || notes.value === savedNotes) notes.value = found?.notes ?? ''
-    savedNotes = found?.notes ?? ''
+    drawNotes(found, isNew)
+  }
+
+  /**
+   * Shows the notes of the case, or the notes that the analyst has not saved yet.
+   * @param {Case | undefined} found
+   * @param {boolean} isNew whether the case was opened just now
+   */
+  function drawNotes(found, isNew) {
+    // The field has only \n as line ends.
+    const saved = (found?.notes ?? '').replace(/\r\n?/g, '\n')
+    if (isNew || notesField.value === savedNotes) notesField.value = saved
+    savedNotes = saved
+    const draft = isNew && found !== undefined ? drafts.get(found.case_id) : undefined
+    if (found === undefined || draft === undefined) return
+    drafts.delete(found.case_id)
+    if (draft === saved) return
+    notesField.value = draft
+    part('notes-news').textContent = 'These notes are not saved yet.'
+  }
+
+  function hasUnsavedNotes() {
+    return open?.found !== undefined && notesField.value !== savedNotes
+  }
+
+  /** Closes the case. Notes that are not saved yet appear again when the analyst opens the case again. */
+  function close() {
+    if (open?.found !== undefined && hasUnsavedNotes()) drafts.set(open.found.case_id, notesField.value)
+    opened++
+    open = undefined
+    verdict.close()
+    part('notes-news').textContent = ''
   }
 
   /**
@@ -113,7 +147,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   /**
    * Changes the case. Changes are sent one at a time, so that each knows the version that the one before it made.
    * @param {(found: Case) => object} fieldsOf
-   * @param {() => void} [onDone] called after the change if the case is still open
+   * @param {(caseId: string) => void} [onDone] called after the change, even if another case is open by then
    */
   function change(fieldsOf, onDone = () => {}) {
     const turn = opened
@@ -137,20 +171,20 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
    * @param {number} turn
    * @param {Dossier | undefined} asked the case that was open when the change was requested
    * @param {(found: Case) => object} fieldsOf
-   * @param {() => void} onDone
+   * @param {(caseId: string) => void} onDone
    */
   async function send(turn, asked, fieldsOf, onDone) {
     const found = (turn === opened ? open : asked)?.found
     if (found === undefined) return
     try {
       const changed = await ask('PATCH', casePath(found.case_id), fieldsOf(found))
+      onDone(found.case_id)
       if (turn !== opened || open === undefined) return
       onSuccess()
       draw({ ...open, found: { ...open.found, ...changed } })
-      onDone()
       onChanged()
     } catch (error) {
-      onFailure(error)
+      onFailure(error, turn === opened ? '' : `A change of the case of transaction ${found.transaction_id} was not saved. `)
       if (error instanceof RequestFailed && error.failure.code === 'version_conflict') await onOutdated(turn)
     }
   }
@@ -173,12 +207,15 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   onSubmit(
     'case-notes',
     () => {
-      const notes = byId('notes', HTMLTextAreaElement).value
+      const notes = notesField.value
       part('notes-news').textContent = ''
       // The form does not wait for the answer, because the analyst may save the notes of the next case before it arrives.
       void change(
         () => ({ notes }),
-        () => {
+        (caseId) => {
+          if (drafts.get(caseId) === notes) drafts.delete(caseId)
+          if (open?.found?.case_id !== caseId) return
+          savedNotes = notes
           part('notes-news').textContent = 'The notes are saved.'
         },
       )
@@ -199,13 +236,18 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
       const name = wanted === undefined ? '' : `${wanted.kind}/${wanted.id}`
       if (name === shownAs) return
       shownAs = name
-      opened++
-      open = undefined
-      verdict.close()
-      part('notes-news').textContent = ''
+      close()
       part('case-body').hidden = true
       part('no-case').hidden = wanted !== undefined
       if (wanted !== undefined) void load(wanted)
+    },
+    get hasUnsaved() {
+      return drafts.size > 0 || hasUnsavedNotes()
+    },
+    /** Closes the open case and forgets all notes that are not saved yet. */
+    forget() {
+      this.show(undefined)
+      drafts.clear()
     },
   }
 }

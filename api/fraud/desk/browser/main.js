@@ -16,7 +16,16 @@ const PART_OF = { cases: 'cases', case: 'cases', transaction: 'cases', rules: 'r
 
 const complain = notice(part('problem'))
 const wiring = { onFailure: report, onSuccess: settle }
-const queue = caseQueue(wiring)
+/** Whether the shown message is about the queue. */
+let isAboutQueue = false
+const queue = caseQueue({
+  onFailure(error) {
+    report(error)
+    isAboutQueue = true
+  },
+  // The queue is read again by itself, which must not remove a message about something that the user has done.
+  onSuccess: () => void (isAboutQueue && settle()),
+})
 const cases = caseView({ ...wiring, onChanged: queue.refresh, onStep: queue.step })
 const rules = rulesView(wiring)
 const models = modelsView(wiring)
@@ -31,15 +40,19 @@ function settle() {
   complain('')
 }
 
-/** @param {unknown} error */
-function report(error) {
+/**
+ * @param {unknown} error
+ * @param {string} [about] says what has failed if it is no longer open
+ */
+function report(error, about = '') {
   const failure = failureOf(error)
   if (failure.status === 401) {
     interrupted = session.current?.subject ?? interrupted
     session.forget()
     enter()
   }
-  complain(problemOf(failure))
+  complain(`${about}${problemOf(failure)}`)
+  isAboutQueue = false
 }
 
 /** Shows the part of the desk that the URL's fragment names, or the sign-in form. */
@@ -82,23 +95,31 @@ function decoded(text) {
 }
 
 async function signIn() {
-  const token = input('token').value.trim()
+  try {
+    await session.start(input('token').value.trim())
+  } catch (error) {
+    // If the server could not answer, the user can send the same token again.
+    if (failureOf(error).status === 401) input('token').value = ''
+    throw error
+  }
   input('token').value = ''
-  await session.start(token)
   if (session.current?.subject !== interrupted) closeAll()
   interrupted = undefined
   settle()
   enter()
+  ;[...part('tabs').querySelectorAll('a')].find((tab) => tab.ariaCurrent === 'page')?.focus()
 }
 
+/** Closes everything, and forgets what the user has entered. */
 function closeAll() {
-  cases.show(undefined)
-  rules.show(false)
+  cases.forget()
+  rules.forget()
   models.show(false)
 }
 
 async function signOut() {
   await session.end()
+  closeAll()
   settle()
   history.replaceState(null, '', location.pathname)
   enter()
@@ -119,6 +140,10 @@ button('sign-out').addEventListener('click', () => void signOut().catch(report))
 addEventListener('hashchange', () => {
   settle()
   enter()
+})
+// The browser asks users whether they want to leave the page.
+addEventListener('beforeunload', (event) => {
+  if (cases.hasUnsaved || rules.hasUnsaved) event.preventDefault()
 })
 // A link to the open part does not change the fragment, so it causes no `hashchange`. A click on such a link reads
 // again what could not be read before.

@@ -1,6 +1,6 @@
 // @ts-check
 /** @import { Wiring } from './queue.js' */
-import { isolated, make, part } from '../../../kit/page/browser/elements.js'
+import { isolated, make, part, redraw } from '../../../kit/page/browser/elements.js'
 import { ask } from '../../../kit/page/browser/session.js'
 import { askAgain } from './ask-again.js'
 import { barPlot, squarePlot } from './plots.js'
@@ -73,22 +73,28 @@ function drawVersions({ champion = {}, challenger, available = [] }, change) {
     const inForce = files.find((/** @type {any} */ one) => one.version === version)
     const cells = [version, other ?? '–', inForce?.trained_on ?? '–'].map((value) => isolated(String(value)))
     const others = files.filter((/** @type {any} */ one) => one.version !== version && one.version !== other)
-    return row(isolated(words(name)), ...cells, make('span', 'inline', ...others.map((/** @type {any} */ file) => tryButton(file, change))))
+    return row(
+      isolated(words(name)),
+      ...cells,
+      make('span', 'inline', ...others.map((/** @type {any} */ file) => tryButton(file, challenger, change))),
+    )
   })
-  part('model-versions').replaceChildren(
+  redraw(part('model-versions'), [
     table('Models in force', ['Model', 'Champion', 'Challenger', 'Trained on', ''], rows),
     make('p', 'soft', challenger ? trialOf(challenger) : 'There is no challenger.'),
     make('p', 'inline', ...(challenger ? trialButtons(challenger, change) : []), rollBackButton(change)),
-  )
+  ])
 }
 
 /**
  * @param {{ name: string, version: string }} file
+ * @param {object | null | undefined} challenger the current challenger, which the file would replace
  * @param {Change} change
  */
-function tryButton({ name, version }, change) {
+function tryButton({ name, version }, challenger, change) {
   const label = `Try ${words(name)} ${version}`
-  return askAgain(label, `${label} on 5 %?`, () => change('challenger', { versions: { [name]: version } }))
+  const consequence = challenger ? ` This ends the current trial, and a new one of ${TRIAL_DAYS} days begins.` : ''
+  return askAgain(label, `${label} on 5 %?${consequence}`, () => change('challenger', { versions: { [name]: version } }))
 }
 
 /** @param {{ since: string, days: number }} challenger */

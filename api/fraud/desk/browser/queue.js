@@ -101,8 +101,9 @@ export function caseQueue({ onFailure, onSuccess }) {
     const pages = pagesOf(total)
     part('pages').hidden = pages === 1
     part('page-number').textContent = `${page} of ${count(pages)}`
-    button('previous-page').disabled = page === 1
-    button('next-page').disabled = page >= pages
+    // The buttons are not really disabled, because a disabled button would lose the focus.
+    button('previous-page').ariaDisabled = String(page === 1)
+    button('next-page').ariaDisabled = String(page >= pages)
     // Replacing the entries disturbs the focus, so they are replaced only when they have changed.
     const now = JSON.stringify([cases, chosen, Math.floor(Date.now() / 60_000)])
     if (now === drawn) return
@@ -132,8 +133,9 @@ export function caseQueue({ onFailure, onSuccess }) {
 
   /** @param {number} by */
   function turn(by) {
-    // A second press may come before the answer to the first press has disabled the button.
-    page = Math.max(1, page + by)
+    const next = page + by
+    if (next < 1 || next > pagesOf(total)) return
+    page = next
     void load()
   }
   button('previous-page').addEventListener('click', () => turn(-1))

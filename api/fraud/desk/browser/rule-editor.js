@@ -1,7 +1,7 @@
 // @ts-check
 /** @import { Rule } from './rules.js' */
 /** @import { Wiring } from './queue.js' */
-import { button, byId, input, part } from '../../../kit/page/browser/elements.js'
+import { button, byId, focusOn, input, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
 import { RequestFailed } from '../../../kit/page/browser/requests.js'
 import { ask } from '../../../kit/page/browser/session.js'
@@ -14,6 +14,14 @@ import { localTime } from './text.js'
 /** New rules begin in shadow mode, so that a mistake in a new rule blocks no payments. */
 /** @type {Rule} */
 const NEW_RULE = { rule_id: '', name: '', condition: '', action: 'REVIEW', priority: 100, enabled: true, mode: 'shadow', expires_at: null }
+
+/**
+ * What the author of a rule has entered but not saved.
+ * @typedef {object} Draft
+ * @property {Rule | undefined} base the rule that the author has changed, as it was read; undefined for a new rule
+ * @property {readonly string[]} values
+ * @property {string} condition
+ */
 
 /**
  * The form in which one rule is edited.
@@ -29,6 +37,25 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   let known
   /** Counts the rules that were opened or closed, so that a late answer does not affect the form of a different rule. */
   let opened = 0
+  const fields = [
+    ...['rule-id', 'rule-name', 'rule-priority', 'rule-expires'].map(input),
+    ...['rule-action', 'rule-mode'].map((id) => byId(id, HTMLSelectElement)),
+  ]
+  /** The content of the form when the open rule was read or saved last. */
+  let savedContent = ''
+  /**
+   * Changes that were not saved when their rule was left, keyed by the id of the rule. A new rule has the key ''.
+   * @type {Map<string, Draft>}
+   */
+  const drafts = new Map()
+
+  function draftOfForm() {
+    return { base: known, values: fields.map(({ value }) => value), condition: condition.text }
+  }
+
+  function hasUnsavedChanges() {
+    return !part('rule-form').hidden && contentOf(draftOfForm()) !== savedContent
+  }
 
   /** Returns the rule as the form describes it. */
   function current() {
@@ -49,17 +76,24 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
 
   async function save() {
     const rule = current()
+    const sent = draftOfForm()
     const turn = opened
     const wasNew = known === undefined
+    // The author may have left the rule and come back.
+    const isOpen = () => turn === opened || (!part('rule-form').hidden && known === sent.base && input('rule-id').value === rule.rule_id)
     try {
       const saved =
         known === undefined
           ? await ask('POST', '/api/v1/rules', rule)
           : await ask('PUT', `/api/v1/rules/${encodeURIComponent(known.rule_id)}`, rule, ifUnchanged(known))
-      if (turn !== opened) return onSaved()
+      if (!isOpen()) {
+        settleDraft(sent, saved)
+        return onSaved()
+      }
       known = saved
+      savedContent = contentOf(sent)
     } catch (error) {
-      if (turn === opened && onFaults(error)) return
+      if (isOpen() && onFaults(error)) return
       throw error
     }
     onSuccess()
@@ -70,6 +104,19 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     onSaved()
     showRest(rule.rule_id)
     if (wasNew) history.replaceState(null, '', `#rule/${encodeURIComponent(rule.rule_id)}`)
+  }
+
+  /**
+   * Forgets the saved changes of a rule that the author has left. Changes that were made after these were sent remain.
+   * @param {Draft} sent
+   * @param {Rule} saved
+   */
+  function settleDraft(sent, saved) {
+    const key = keyOf(sent.base)
+    const draft = drafts.get(key)
+    if (draft === undefined || draft.base !== sent.base) return
+    drafts.delete(key)
+    if (contentOf(draft) !== contentOf(sent)) drafts.set(saved.rule_id, { ...draft, base: saved })
   }
 
   /**
@@ -100,6 +147,13 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     }
   }
 
+  /** Closes the form. Unsaved changes appear again when the rule is opened again. */
+  function leave() {
+    if (hasUnsavedChanges()) drafts.set(keyOf(known), draftOfForm())
+    close()
+  }
+
+  /** Closes the form, and discards unsaved changes. */
   function close() {
     opened++
     known = undefined
@@ -111,15 +165,26 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
 
   onSubmit('rule-form', save, onFailure)
   button('close-rule').addEventListener('click', () => {
+    const link = `rule ${keyOf(known)}`
     close()
+    // A new fragment removes the focus, so the focus is set afterwards.
     if (location.hash !== '#rules') location.hash = '#rules'
+    if (!focusOn(link)) button('new-rule').focus()
   })
 
   return {
     get shows() {
       return known?.rule_id
     },
-    close,
+    get hasUnsaved() {
+      return drafts.size > 0 || hasUnsavedChanges()
+    },
+    leave,
+    /** Closes the form, and discards the unsaved changes of all rules. */
+    forget() {
+      close()
+      drafts.clear()
+    },
     /** Reads the statistics or the snoozes of the open rule again, whichever could not be read before. */
     readAgain() {
       const failed = [statistics, snoozes].filter((one) => one.hasFailed)
@@ -129,9 +194,11 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     },
     /** @param {Rule | undefined} rule undefined opens a new rule */
     open(rule) {
-      const { rule_id, name, action, priority, mode, ...rest } = rule ?? NEW_RULE
-      opened++
-      known = rule
+      leave()
+      const draft = drafts.get(keyOf(rule))
+      drafts.delete(keyOf(rule))
+      known = draft === undefined ? rule : draft.base
+      const { rule_id, name, action, priority, mode, ...rest } = known ?? NEW_RULE
       part('rule-title').textContent = rule === undefined ? 'New rule' : `Rule ${rule_id}`
       input('rule-id').value = rule_id
       input('rule-id').readOnly = rule !== undefined
@@ -139,9 +206,16 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       byId('rule-action', HTMLSelectElement).value = action
       input('rule-priority').value = String(priority)
       byId('rule-mode', HTMLSelectElement).value = mode
-      input('rule-expires').value = expiryOf(rule ?? NEW_RULE)
+      input('rule-expires').value = expiryOf(known ?? NEW_RULE)
       condition.open(rest.condition)
-      say(rule?.enabled === false ? 'This rule is disabled. Saving enables it.' : '')
+      savedContent = contentOf(draftOfForm())
+      for (const [index, value] of (draft?.values ?? []).entries()) fields[index].value = value
+      if (draft !== undefined) condition.open(draft.condition)
+      const news = [
+        ...(draft === undefined ? [] : ['These changes are not saved yet.']),
+        ...(known?.enabled === false ? ['This rule is disabled. Saving enables it.'] : []),
+      ]
+      say(news.join(' '))
       part('rule-form').hidden = false
       part('backtest').hidden = false
       backtest.reset()
@@ -152,6 +226,12 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     },
   }
 }
+
+/** @param {Rule | undefined} rule undefined for a new rule */
+const keyOf = (rule) => rule?.rule_id ?? ''
+
+/** @param {Draft} draft */
+const contentOf = ({ values, condition }) => JSON.stringify([values, condition])
 
 /**
  * Returns when a rule expires, as the value of a `datetime-local` field.

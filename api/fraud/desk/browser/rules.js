@@ -1,6 +1,6 @@
 // @ts-check
 /** @import { Wiring } from './queue.js' */
-import { button, input, isolated, make, part, smallButton } from '../../../kit/page/browser/elements.js'
+import { button, input, isolated, make, part, redraw, smallButton } from '../../../kit/page/browser/elements.js'
 import { RequestFailed } from '../../../kit/page/browser/requests.js'
 import { ask } from '../../../kit/page/browser/session.js'
 import { ifUnchanged, ruleEditor } from './rule-editor.js'
@@ -62,7 +62,7 @@ export function rulesView({ onFailure, onSuccess }) {
     const sought = input('rule-filter').value.trim().toLowerCase()
     const shown = rules.filter(({ rule_id, name, condition }) => `${rule_id} ${name} ${condition}`.toLowerCase().includes(sought))
     part('rules-summary').textContent = `${count(shown.length)} of ${count(rules.length)} rules, version ${version} of the rule set`
-    part('rule-rows').replaceChildren(...shown.map(rowOf))
+    redraw(part('rule-rows'), shown.map(rowOf), part('rules-summary'))
     openWanted()
   }
 
@@ -70,14 +70,15 @@ export function rulesView({ onFailure, onSuccess }) {
   function rowOf(rule) {
     const link = make('a', '', isolated(rule.rule_id))
     link.href = `#rule/${encodeURIComponent(rule.rule_id)}`
+    link.dataset.focus = `rule ${rule.rule_id}`
     const name = make('th', '', link, make('div', 'soft', isolated(rule.name)))
     name.scope = 'row'
     const mode = rule.mode === 'live' ? 'shadow' : 'live'
     const buttons = make('td', 'buttons')
     if (rule.enabled) {
-      buttons.append(labelled(mode === 'live' ? 'Go live' : 'To shadow', rule, () => change(rule, { mode })))
-      buttons.append(labelled('Disable', rule, () => change(rule, { enabled: false })))
-    } else buttons.append(labelled('Enable', rule, () => change(rule, { enabled: true })))
+      buttons.append(labelled(mode === 'live' ? 'Go live' : 'To shadow', 'mode', rule, () => change(rule, { mode })))
+      buttons.append(labelled('Disable', 'state', rule, () => change(rule, { enabled: false })))
+    } else buttons.append(labelled('Enable', 'state', rule, () => change(rule, { enabled: true })))
     const action = make('td', '', make('span', `action ${rule.action.toLowerCase()}`, words(rule.action)))
     return make('tr', rule.enabled ? '' : 'soft', name, action, make('td', '', String(rule.priority)), stateCell(rule), buttons)
   }
@@ -117,7 +118,7 @@ export function rulesView({ onFailure, onSuccess }) {
 
   function onRestored() {
     // The restored version may have changed or removed the open rule, so the editor is closed.
-    if (editor.shows === undefined) editor.close()
+    if (editor.shows === undefined) editor.leave()
     else location.hash = '#rules'
     onSaved()
   }
@@ -150,12 +151,20 @@ export function rulesView({ onFailure, onSuccess }) {
       const isNew = visible && !isShown
       isShown = visible
       wanted = ruleId
-      if (!visible) return editor.close()
+      if (!visible) return editor.leave()
       // A click on a link to the open rule reads again what could not be read before.
       if (ruleId !== undefined && editor.shows === ruleId) editor.readAgain()
-      if (ruleId === undefined && editor.shows !== undefined) editor.close()
+      if (ruleId === undefined && editor.shows !== undefined) editor.leave()
       if (isNew || !isLoaded) void load()
       else openWanted()
+    },
+    get hasUnsaved() {
+      return editor.hasUnsaved
+    },
+    /** Hides the rules, and discards all unsaved changes. */
+    forget() {
+      this.show(false)
+      editor.forget()
     },
   }
 }
@@ -182,11 +191,13 @@ function stateOf({ enabled, mode, expires_at }) {
 
 /**
  * @param {string} label
+ * @param {string} what the property that the button changes
  * @param {Rule} rule
  * @param {() => void} onClick
  */
-function labelled(label, { rule_id }, onClick) {
+function labelled(label, what, { rule_id }, onClick) {
   const made = smallButton(label, onClick)
+  made.dataset.focus = `${what} of ${rule_id}`
   made.setAttribute('aria-label', `${label}: ${rule_id}`)
   return made
 }

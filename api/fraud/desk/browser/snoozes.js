@@ -1,6 +1,6 @@
 // @ts-check
 /** @import { Wiring } from './queue.js' */
-import { byId, input, isolated, make, part, smallButton } from '../../../kit/page/browser/elements.js'
+import { byId, input, isolated, make, part, redraw, smallButton } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
 import { ask } from '../../../kit/page/browser/session.js'
 import { row, table } from './table.js'
@@ -52,14 +52,14 @@ export function snoozesForm({ onFailure, onSuccess }) {
    */
   function draw(snoozes, total) {
     if (total === 0) {
-      part('snooze-list').replaceChildren(make('p', 'soft', 'The rule skips nobody.'))
+      redraw(part('snooze-list'), [make('p', 'soft', 'The rule skips nobody.')])
       return
     }
     const rest = total - snoozes.length
-    part('snooze-list').replaceChildren(
+    redraw(part('snooze-list'), [
       table('Snoozes', ['Entity', 'Until', 'By', 'Reason', ''], snoozes.map(rowOf)),
       ...(rest > 0 ? [make('p', 'soft', `and ${rest} more, which end later`)] : []),
-    )
+    ])
   }
 
   /** @param {Snooze} snooze */

@@ -24,11 +24,19 @@ const BY_KEY = {
 }
 
 /**
+ * Returns the verdict that undoes a verdict. If there was none before, SUSPICIOUS returns the case to the analysts
+ * without labelling the transaction.
+ * @param {Verdict | null} before
+ * @returns {Verdict}
+ */
+const undoneTo = (before) => before ?? 'SUSPICIOUS'
+
+/**
  * Lets analysts give verdicts by key or button. The analyst confirms each verdict before the page sends it. A verdict
  * cannot be deleted, because its events are already published. Undoing a verdict therefore sends a correction. Verdicts
  * name the version of the case that the analyst has seen, so that they do not replace verdicts of other analysts.
  * @param {object} wiring
- * @param {(error: unknown) => void} wiring.onFailure
+ * @param {(error: unknown, about?: string) => void} wiring.onFailure
  * @param {() => void} wiring.onGiven
  * @param {() => void} wiring.onOutdated called if somebody else has changed the case
  * @param {<T>(work: () => Promise<T>) => Promise<T>} wiring.inTurn does the work after earlier changes of the case have
@@ -43,11 +51,13 @@ export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
   /** The verdict that `undo` corrects; undefined if there is none. */
   /** @type {{ transactionId: string, given: Verdict, before: Verdict | null, version: number } | undefined} */
   let last
-  let isSending = false
+  /** Transactions whose verdict has been sent, but not answered. */
+  const sending = new Set()
 
   /** @param {string} key */
   function choose(key) {
-    if (target === undefined || isSending) return
+    if (target === undefined) return
+    if (sending.has(target.transactionId)) return tellThatItIsSent()
     const { verdict, question } = BY_KEY[key]
     asked = verdict
     part('confirm').hidden = false
@@ -92,10 +102,12 @@ export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
     const body = { verdict: given, ...(fraudType && { fraud_type: fraudType }), ...(notes && { notes }) }
     const recorded = await send(transactionId, () => ({ ...body, version: versionSince(seen) }))
     if (recorded === undefined) return
-    last = { transactionId, given, before, version: recorded.version }
     if (target?.transactionId === transactionId) {
       target = { ...target, verdict: given }
-      say(`Recorded as ${words(given)}.`, true)
+      // If the verdict was the same before, undoing it would record a correction that changes nothing.
+      const mayUndo = given !== undoneTo(before)
+      last = mayUndo ? { transactionId, given, before, version: recorded.version } : undefined
+      say(`Recorded as ${words(given)}.`, mayUndo)
     }
     onGiven()
   }
@@ -112,11 +124,10 @@ export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
     if (last === undefined || target?.transactionId !== last.transactionId) return
     const undone = last
     const { transactionId, given, before } = undone
-    // If there was no earlier verdict, SUSPICIOUS returns the case to the analysts without labelling the transaction.
-    const verdict = before ?? 'SUSPICIOUS'
+    const verdict = undoneTo(before)
     const notes = `Correction: ${words(given)} was given by mistake.`
     if ((await send(transactionId, () => ({ verdict, notes, version: undone.version }))) === undefined) return
-    last = undefined
+    if (last === undone) last = undefined
     if (target?.transactionId === transactionId) {
       target = { ...target, verdict }
       say(`Corrected: the verdict is now ${words(verdict)}.`, false)
@@ -130,18 +141,25 @@ export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
    * @returns {Promise<{ version: number } | undefined>} undefined if the server has not recorded the verdict
    */
   async function send(transactionId, bodyOf) {
-    if (isSending) return undefined
-    isSending = true
+    if (sending.has(transactionId)) return undefined
+    sending.add(transactionId)
+    tellThatItIsSent()
     const path = `/api/v1/transactions/${encodeURIComponent(transactionId)}/feedback`
     try {
       return await inTurn(() => ask('POST', path, bodyOf()))
     } catch (error) {
-      onFailure(error)
+      const isOpen = target?.transactionId === transactionId
+      onFailure(error, isOpen ? '' : `The verdict on transaction ${transactionId} was not recorded. `)
+      if (isOpen) part('verdict-news').textContent = ''
       if (error instanceof RequestFailed && error.failure.code === 'version_conflict') onOutdated()
       return undefined
     } finally {
-      isSending = false
+      sending.delete(transactionId)
     }
+  }
+
+  function tellThatItIsSent() {
+    part('verdict-news').textContent = 'The verdict is being sent.'
   }
 
   /** Ends the offer to undo the last verdict. */
@@ -185,7 +203,8 @@ export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
     part('case').focus({ preventScroll: true })
   })
   button('undo').addEventListener('click', () => void undo())
-  onSubmit('confirm', confirm, onFailure)
+  // The form does not wait for the answer, because the analyst may judge the next case before it arrives.
+  onSubmit('confirm', () => void confirm().catch(onFailure), onFailure)
 
   return {
     /**

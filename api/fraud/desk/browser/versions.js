@@ -1,6 +1,6 @@
 // @ts-check
 /** @import { Wiring } from './queue.js' */
-import { byId, isolated, make, part } from '../../../kit/page/browser/elements.js'
+import { byId, isolated, make, part, redraw } from '../../../kit/page/browser/elements.js'
 import { ask } from '../../../kit/page/browser/session.js'
 import { askAgain } from './ask-again.js'
 import { row, table } from './table.js'
@@ -28,7 +28,7 @@ export function versionList({ onFailure, onSuccess, onRestored }) {
     try {
       const { versions } = await ask('GET', '/api/v1/rules/versions')
       const heads = ['Version', 'When', 'By', 'Change', 'Rules', '']
-      part('version-list').replaceChildren(table('The last 50 versions, newest first', heads, versions.map(rowOf)))
+      redraw(part('version-list'), [table('The last 50 versions, newest first', heads, versions.map(rowOf))])
     } catch (error) {
       onFailure(error)
     }

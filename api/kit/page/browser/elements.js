@@ -79,6 +79,35 @@ export function ignoreHeldEnter(element) {
 }
 
 /**
+ * Replaces the content of an element. If this removes the focused element, the new element with the same `data-focus`
+ * gets the focus, so that users of keyboards and screen readers keep their place.
+ * @param {HTMLElement} where
+ * @param {readonly (Node | string)[]} content
+ * @param {HTMLElement} [otherwise] gets the focus if there is no such element
+ */
+export function redraw(where, content, otherwise = where) {
+  const focused = document.activeElement
+  const had = focused instanceof HTMLElement && focused !== where && where.contains(focused) ? focused : undefined
+  where.replaceChildren(...content)
+  if (had === undefined || focusOn(had.dataset.focus)) return
+  otherwise.tabIndex = -1
+  otherwise.focus({ preventScroll: true })
+}
+
+/**
+ * Focuses the element with a `data-focus`.
+ * @param {string | undefined} name
+ * @returns {boolean} whether there is such an element
+ */
+export function focusOn(name) {
+  if (name === undefined) return false
+  const found = [...document.querySelectorAll('[data-focus]')].find((one) => one instanceof HTMLElement && one.dataset.focus === name)
+  if (!(found instanceof HTMLElement)) return false
+  found.focus({ preventScroll: true })
+  return true
+}
+
+/**
  * Returns a function that shows text in an element. Empty text hides the element.
  * @param {HTMLElement} element
  * @returns {(text: string) => void}

@@ -3,6 +3,10 @@
 /** Retry delay if the answer has no Retry-After header. */
 export const DEFAULT_RETRY_S = 5
 const ID_BYTES = 16
+/** How long after a failure the same request counts as its repetition. */
+const REPEATED_WITHIN_MS = 5 * 60_000
+/** Answers with at least this status do not say whether the request has taken effect. */
+const SERVER_FAILED = 500
 
 /**
  * A request that did not succeed.
@@ -24,7 +28,15 @@ export class RequestFailed extends Error {
 }
 
 /**
- * Sends a request. A body is sent as JSON, and a POST gets a new Idempotency-Key.
+ * The last request that may have taken effect without the user knowing.
+ * @type {{ asked: string, key: string, until: number } | undefined}
+ */
+let unsettled
+
+/**
+ * Sends a request. A body is sent as JSON. A request that may change something gets an Idempotency-Key. If the user
+ * repeats a request whose outcome is unknown, and has changed nothing else since, the repetition gets the same key, so
+ * that it takes effect only once.
  * @param {string} path the path, beginning with a slash
  * @param {{ method: string, headers?: Record<string, string>, body?: object | undefined } & Omit<RequestInit, 'method' | 'headers' | 'body'>} request
  * @returns {Promise<any>} the body of the answer; undefined if it has none
@@ -33,8 +45,33 @@ export class RequestFailed extends Error {
 export async function send(path, { method, headers: given = {}, body, ...more }) {
   const headers = new Headers(given)
   if (body !== undefined) headers.set('Content-Type', 'application/json')
-  if (method === 'POST') headers.set('Idempotency-Key', randomId())
-  const init = { ...more, method, headers, body: body === undefined ? null : JSON.stringify(body) }
+  const content = body === undefined ? null : JSON.stringify(body)
+  if (method === 'GET') return await exchange(path, { ...more, method, headers, body: content })
+  const asked = JSON.stringify([method, path, headers.get('If-Match'), content])
+  const key = unsettled?.asked === asked && performance.now() < unsettled.until ? unsettled.key : randomId()
+  unsettled = undefined
+  headers.set('Idempotency-Key', key)
+  try {
+    return await exchange(path, { ...more, method, headers, body: content })
+  } catch (error) {
+    if (error instanceof RequestFailed && !isSettled(error.failure)) {
+      unsettled = { asked, key, until: performance.now() + REPEATED_WITHIN_MS }
+    }
+    throw error
+  }
+}
+
+/** @param {Failure} failure */
+function isSettled({ status }) {
+  return status !== 0 && status < SERVER_FAILED
+}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} init
+ * @returns {Promise<any>}
+ */
+async function exchange(path, init) {
   const answer = await fetch(path, init).catch(() => undefined)
   const text = await answer?.text().catch(() => undefined)
   if (answer === undefined || text === undefined) throw failed(0, {})

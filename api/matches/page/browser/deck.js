@@ -114,6 +114,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
     if (candidate === undefined || Date.now() < pausedUntil) return
     const duration = Math.min(MAX_DURATION_MS, Math.round(performance.now() - shownAt))
     const body = { target_user_id: candidate.user_id, direction, swipe_duration_ms: duration, feed_position: position++ }
+    // The card takes its focus with it.
+    if (cards.contains(document.activeElement)) part('deck').focus({ preventScroll: true })
     fly(direction)
     waiting.shift()
     sending.add(candidate.user_id)
@@ -256,6 +258,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
     // Keys that are pressed in other parts of the page, such as text fields, are not swipes.
     const at = event.target instanceof Element ? event.target : document.body
     if (at !== document.body && at.closest('#deck') === null) return
+    if (event.key === 'ArrowUp' && isLong(at.closest('.facts'))) return
     event.preventDefault()
     act(action)
   }
@@ -287,6 +290,14 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
       show()
     },
   }
+}
+
+/**
+ * Returns whether a profile is so long that the arrow keys scroll it.
+ * @param {Element | null} facts
+ */
+function isLong(facts) {
+  return facts !== null && facts.scrollHeight > facts.clientHeight
 }
 
 /**

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { catalogErrors } from '../../../../api/catalog/errors.ts'
 import { addressOf, choiceOf, parametersOf, toggled } from '../../../../api/catalog/shop/choice.ts'
 import { ApiError, errors } from '../../../../api/kit/errors.ts'
@@ -39,6 +39,15 @@ test('the page of results shows products, escapes every text, and loads nothing 
   expect(html).toContain('45 products')
   expect(html).toContain('Page 1 of 3')
   expect(html).toContain('Out of stock')
+})
+
+test('the format of prices is created only once', async () => {
+  const { app } = await shopWorld()
+  await app.request('/shop')
+  const created = vi.spyOn(Intl, 'NumberFormat')
+  onTestFinished(() => created.mockRestore())
+  expect(await (await app.request('/shop')).text()).toContain('$19.99')
+  expect(created).not.toHaveBeenCalled()
 })
 
 test('the last page by number has no next page, although there are more products', async () => {

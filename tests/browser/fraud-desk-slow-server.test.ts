@@ -1,0 +1,173 @@
+import type { Route } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { refusal } from './fraud-desk-fakes.ts'
+import { useDesk } from './fraud-desk-page.ts'
+
+describe('the desk of fraud scoring while servers are slow or away, with a fake API behind the real sign-in', () => {
+  const opened = useDesk()
+
+  test('while a verdict is being sent, the page says so, and the next case can be judged', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const waiting: Route[] = []
+    await page.route('**/api/v1/transactions/t-1/feedback', (route) => void waiting.push(route))
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await page.getByText('The verdict is being sent.').waitFor()
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('j')
+    await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
+    await page.keyboard.press('f')
+    expect(await page.textContent('#confirm-question')).toBe('Confirm that this is fraud?')
+    await page.keyboard.press('Enter')
+    await page.getByText('The verdict is being sent.').waitFor()
+    await page.keyboard.press('k')
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    await page.keyboard.press('s')
+    expect([await page.isVisible('#confirm'), await page.textContent('#verdict-news')]).toEqual([false, 'The verdict is being sent.'])
+    expect(waiting).toHaveLength(1)
+    await waiting[0].fallback()
+    await page.getByText('Recorded as false positive.').waitFor()
+    await expect
+      .poll(() => fakes.changes.map(({ line, body }) => [line, body.verdict]))
+      .toEqual([
+        ['POST transactions/t-1/feedback', 'FALSE_POSITIVE'],
+        ['POST transactions/t-2/feedback', 'CONFIRMED_FRAUD'],
+      ])
+  })
+
+  test('if a verdict fails after the next case was opened, the message names the transaction', async () => {
+    const { page } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const waiting: Route[] = []
+    await page.route('**/api/v1/transactions/t-1/feedback', (route) => void waiting.push(route))
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('j')
+    await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
+    await waiting[0].abort()
+    await page.getByRole('alert').filter({ hasText: 'The verdict on transaction t-1 was not recorded.' }).waitFor()
+  })
+
+  test('a verdict that changes nothing cannot be undone', async () => {
+    const { page } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    for (const { key, verdict, mayUndo } of [
+      { key: 's', verdict: 'suspicious', mayUndo: false },
+      { key: 'p', verdict: 'false positive', mayUndo: true },
+      { key: 'p', verdict: 'false positive', mayUndo: false },
+    ]) {
+      await page.keyboard.press(key)
+      await page.getByLabel('Notes (').fill('a reason')
+      await page.keyboard.press('Enter')
+      await page.getByText(`Recorded as ${verdict}.`).waitFor()
+      expect(await page.isVisible('#undo')).toBe(mayUndo)
+    }
+  })
+
+  test('a change that the user repeats after a failure is the same request, but a later equal change is another one', async () => {
+    const { page, fakes } = await opened({ hash: '#rule/night' })
+    await page.getByText('The rule skips nobody.').waitFor()
+    const snooze = async () => {
+      await page.getByLabel('Value').fill('u1')
+      await page.getByRole('button', { name: 'Snooze', exact: true }).click()
+    }
+    const end = () => page.getByRole('button', { name: 'End the snooze of u1' }).first().click()
+    const keys = (line: string) => fakes.changes.filter((change) => change.line === line).map(({ key }) => key)
+    const [post, remove] = ['POST rules/night/snoozes', 'DELETE rules/night/snoozes/s-1']
+    fakes.replaced.set(post, refusal(503, 'unavailable'))
+    await snooze()
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    fakes.replaced.clear()
+    await snooze()
+    await page.getByRole('row', { name: 'u1' }).waitFor()
+    fakes.replaced.set(remove, refusal(503, 'unavailable'))
+    await end()
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    fakes.replaced.clear()
+    await end()
+    await page.getByText('The rule skips nobody.').waitFor()
+    await snooze()
+    await page.getByRole('row', { name: 'u1' }).waitFor()
+    await end()
+    await page.getByText('The rule skips nobody.').waitFor()
+    const [first, second, third] = keys(post)
+    expect([second, third === first]).toEqual([first, false])
+    const [ended, again, later] = keys(remove)
+    expect([again, later === ended]).toEqual([ended, false])
+    expect(ended).toMatch(/^[0-9a-f]{32}$/)
+  })
+
+  test('a repeated change is a request of its own if something else was changed since', async () => {
+    const { page, fakes } = await opened({ hash: '#rule/night' })
+    await page.getByText('The rule skips nobody.').waitFor()
+    const snooze = async (value: string) => {
+      await page.getByLabel('Value').fill(value)
+      await page.getByRole('button', { name: 'Snooze', exact: true }).click()
+    }
+    fakes.replaced.set('POST rules/night/snoozes', refusal(503, 'unavailable'))
+    await snooze('u1')
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    fakes.replaced.clear()
+    await snooze('u2')
+    await page.getByRole('row', { name: 'u2' }).waitFor()
+    await snooze('u1')
+    await page.getByRole('row', { name: 'u1' }).waitFor()
+    expect(new Set(fakes.changes.map(({ key }) => key)).size).toBe(3)
+  })
+
+  test('the token stays in its field if the server could not be reached, but not if the server has refused it', async () => {
+    const { page, token } = await opened()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Token').fill(token)
+    await page.route('**/api/v1/session', (route) => route.abort(), { times: 1 })
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').filter({ hasText: 'The server cannot be reached.' }).waitFor()
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Token').fill('x.y.z')
+    await page.keyboard.press('Enter')
+    await page.getByText('this token is not valid').waitFor()
+    expect(await page.getByLabel('Token').inputValue()).toBe('')
+  })
+
+  test('when the queue can be read again, only the message about the queue disappears', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const readQueue = async (failure: ReturnType<typeof refusal> | undefined) => {
+      if (failure === undefined) fakes.replaced.delete('GET cases')
+      else fakes.replaced.set('GET cases', failure)
+      const read = page.waitForResponse(/\/api\/v1\/cases\?/)
+      await page.getByLabel('Assigned to').dispatchEvent('change')
+      await (await read).finished()
+    }
+    await readQueue(refusal(503, 'unavailable'))
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    fakes.replaced.set('POST transactions/t-1/feedback', refusal(403, 'forbidden'))
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').filter({ hasText: 'Your token does not allow this.' }).waitFor()
+    await readQueue(undefined)
+    await page.getByText('3 cases').waitFor()
+    // When this further request is complete, the page has handled the answer.
+    await page.evaluate(() => fetch('/fraud/style.css').then((answer) => answer.text()))
+    expect(await page.textContent('#problem')).toBe('Your token does not allow this.')
+    await readQueue(refusal(503, 'unavailable'))
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    await readQueue(undefined)
+    await page.getByRole('alert').waitFor({ state: 'hidden' })
+  })
+
+  test('the question about a new trial says that the current trial ends', async () => {
+    const { page } = await opened({ hash: '#models' })
+    await page.getByRole('button', { name: 'Try payment fraud 2026-03' }).click()
+    await page
+      .getByRole('button', { name: 'Try payment fraud 2026-03 on 5 %? This ends the current trial, and a new one of 7 days begins.' })
+      .waitFor()
+    await page.getByRole('button', { name: 'End the trial' }).click()
+    await page.getByRole('button', { name: 'Really end the trial?' }).click()
+    await page.getByText('There is no challenger.').waitFor()
+    await page.getByRole('button', { name: 'Try payment fraud 2026-03' }).click()
+    await page.getByRole('button', { name: 'Try payment fraud 2026-03 on 5 %?', exact: true }).waitFor()
+  })
+})
