@@ -3,9 +3,11 @@ import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest'
 import { demoStream } from '../../tools/demo/trends/stream.ts'
 import { seededRandom } from '../../tools/random/random.ts'
 import { readRecording, tweetMaker } from '../../tools/replay/recording.ts'
-import { leaveAndComeBack, type Ordeal, ordeal, randomMoment } from '../e2e/kills.ts'
+import { expectLabels, leaveAndComeBack, type Ordeal, ordeal, randomMoment } from '../e2e/kills.ts'
 import type { LiveEvent } from '../e2e/live-tweets.ts'
+import { type Past, pastOf } from '../e2e/past.ts'
 import { type System, startSystem } from '../e2e/system.ts'
+import { writePast } from '../e2e/write-past.ts'
 import { publicData } from '../public-data.ts'
 import { chaosHome } from './config.ts'
 import { keepLogs } from './keep-logs.ts'
@@ -13,6 +15,8 @@ import { announce, say, settings } from './rounds.ts'
 
 const { seed, rounds, parts } = settings
 const TWEETS_PER_SECOND = 40
+/** Number of tweets from which the usual counts of terms are derived. Eight minutes pass until as many are sent. */
+const USUAL_EVENTS = 20_000
 const SECOND_MS = 1_000
 /**
  * Added to the ids at each repetition of the recording. It is larger than the difference between any two ids in the
@@ -28,11 +32,13 @@ const WITHIN_MS = 30 * SECOND_MS
 const ROUND_TIMEOUT_MS = 240_000
 
 let system: System
+let past: Past
 let trial: Ordeal
 
 beforeAll(async () => {
   announce()
-  system = await startSystem({ workers: 2, apis: 2 })
+  past = pastOf(await tweetsFromNow(), USUAL_EVENTS, Date.now())
+  system = await startSystem({ workers: 2, apis: 2, beforeWorkers: (servers) => writePast(servers, past) })
 })
 
 afterAll(async () => {
@@ -81,7 +87,7 @@ test(
       say(`logs: ${kept}`)
     })
     const random = seededRandom(seed)
-    trial = ordeal(system, say, await tweetsFromNow())
+    trial = ordeal(system, say, await tweetsFromNow(), past)
     await trial.nextWindow()
     for (let round = 1; round <= rounds; round++) {
       for (const name of names) {
@@ -101,6 +107,7 @@ test(
     const windowEnd = await trial.nextWindow({ wholeMinute: true })
     await trial.checkPublished()
     expect(trial.isExact(windowEnd)).toBe(true)
+    expectLabels(trial.labels(windowEnd))
     await trial.checkTable()
     await trial.flushRedis()
   },
