@@ -57,7 +57,8 @@ export function earlierLists(past: Past = NO_PAST): Earlier {
       const baseline = past.baselines.get(termKey(woeid, term))
       if (baseline !== undefined) return usualIn(baseline.counts, baseline.since, windowEnd)
       const since = of(woeid).tracked.get(term)
-      return since === undefined ? undefined : usualIn(hourly(), since, windowEnd)
+      // Whether there is a usual count does not depend on the counts, whose computation takes long.
+      return usualIn(new Map(), since, windowEnd) === undefined ? undefined : usualIn(hourly(), since, windowEnd)
     },
     meanOfNewTerms: (woeid, windowEnd) => aMinuteBefore(of(woeid).means, windowEnd)?.mean ?? { least: 0, most: 0 },
     mayLabel: (woeid, windowEnd) => mayLabel(of(woeid).firstList, windowEnd),

@@ -119,8 +119,9 @@ export function expectedLists(
     let divisor: number | undefined
     for (const { term, tweet_volume, velocity_vs_usual, score, label, users } of entries) {
       const usual = usualOf(woeid, term, window_end)
-      const slowest = velocityOf(tweet_volume, divisor !== undefined && usual.isNew ? divisor : usual.most)
-      const fastest = velocityOf(tweet_volume, divisor !== undefined && usual.isNew ? divisor : usual.least)
+      const [slowest, fastest] = [usual.most, usual.least].map((each) =>
+        velocityOf(tweet_volume, (usual.isNew ? divisor : undefined) ?? each),
+      )
       if (velocity_vs_usual < slowest * (1 - ROUNDING) || velocity_vs_usual > fastest * (1 + ROUNDING))
         found.push(`${term} (${tweet_volume}) has the velocity ${velocity_vs_usual} instead of ${slowest} to ${fastest}`)
       else if (usual.isNew) divisor ??= tweet_volume / velocity_vs_usual
