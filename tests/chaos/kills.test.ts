@@ -15,9 +15,10 @@ import { announce, say, settings } from './rounds.ts'
 
 const { seed, rounds, parts } = settings
 const TWEETS_PER_SECOND = 40
-/** Number of tweets from which the usual counts of terms are derived. Eight minutes pass until as many are sent. */
-const USUAL_EVENTS = 20_000
 const SECOND_MS = 1_000
+const WINDOW_SECONDS = 3_600
+/** How long an incident takes with the wait for the next window, if the machine is not busy. */
+const ROUND_SECONDS = 50
 /**
  * Added to the ids at each repetition of the recording. It is larger than the difference between any two ids in the
  * recording.
@@ -37,7 +38,7 @@ let trial: Ordeal
 
 beforeAll(async () => {
   announce()
-  past = pastOf(await tweetsFromNow(), USUAL_EVENTS, Date.now())
+  past = pastOf(await tweetsFromNow(), USUAL_TWEETS, Date.now())
   system = await startSystem({ workers: 2, apis: 2, beforeWorkers: (servers) => writePast(servers, past) })
 })
 
@@ -78,6 +79,8 @@ const INCIDENTS: Readonly<Record<string, (round: number) => Promise<void>>> = {
   leave: (round) => leaveAndComeBack(system.workers[round % system.workers.length]),
 }
 const names = parts ?? Object.keys(INCIDENTS)
+/** About as many tweets as the last window contains. The usual counts of terms are derived from them. */
+const USUAL_TWEETS = TWEETS_PER_SECOND * Math.min(WINDOW_SECONDS, rounds * names.length * ROUND_SECONDS)
 
 test(
   `each part is killed ${rounds} times: every published list is right, and so is the table`,

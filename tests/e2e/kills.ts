@@ -32,7 +32,7 @@ const SNAPSHOT_RANKS = 100
 const MAX_SHOWN = 10
 const WORLD = 1
 /** Minimum number of trends of each kind in the lists of a window; see `expectLabels`. */
-const LEAST_LABELS = 5
+const LEAST_LABELS = 3
 
 /** A running system whose parts are killed while tweets arrive. */
 export interface Ordeal {

@@ -7,24 +7,26 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_HOURS = 24
 const WEEK_HOURS = 168
 const RENEWAL_MS = 30_000
-/** Maximum number of terms of a region that get a baseline or, in their place, deliberately none. */
+/** Number of terms of a region, from the most frequent down, that get one of the `QUOTIENTS`. */
 const TERMS_PER_REGION = 40
 /**
- * Quotients of the counted tweets and the usual counts that the terms of a region get in turn; undefined: the term gets
- * no baseline. Each quotient is about three times the one before it, and a label covers more than a factor of three.
- * There are therefore terms with and without each label, even if more or fewer tweets arrive than were counted.
+ * The terms of a region get these quotients of their count in the preview and their usual count, in turn. A term with
+ * undefined gets no baseline. Each quotient is about a third of the one before it, and the label Trending covers a
+ * little more than a factor of three. There are therefore terms with each label and without a label, even if a few
+ * times more or fewer tweets arrive than the preview contained.
  */
-const QUOTIENTS = [13.5, 4.5, undefined, 1.5, 0.5]
+const QUOTIENTS = [40, 13.5, 4.5, undefined, 1.5, 0.5]
 /** How the usual counts of two consecutive hours differ. Without a difference, their interpolation would not matter. */
 const ODD_HOUR_FACTOR = 1.5
-/** Hours for which baselines have usual counts: from before the test to long after its end. */
+/** Hours for which baselines have usual counts, relative to the start: from before the test to long after its end. */
 const HOURS_BEFORE = 2
 const HOURS_AFTER = 24
-/** First list of most regions that may label terms from the beginning. */
+/** How long the regions that label terms from the beginning have had lists. */
 const LONG_AGO_HOURS = 30
 /** How soon after the start of the test some regions begin to label terms. */
 const LABELS_SOON_MS = 2 * RENEWAL_MS
 const LABELS_AFTER_MS = 2 * HOUR_MS
+/** The mean count of new terms in the earlier lists. It is above 1, because a lower mean would have no effect. */
 const EARLIER_MEAN = 2.25
 
 /** A baseline that the pipeline finds when it starts. */
