@@ -26,8 +26,9 @@ export interface TopicProducer<K, V> {
 /**
  * Returns a function that opens producers of a topic. A producer creates the topic if it does not exist, and registers
  * its schema.
+ * @param partitionBy returns the bytes whose hash determines the partition of a key; the default is the key itself
  */
-export function topicProducer<K, V>(topic: Topic<K, V>) {
+export function topicProducer<K, V>(topic: Topic<K, V>, partitionBy?: (key: K) => Uint8Array) {
   return async function openTopicProducer(transport: Transport, registry: SchemaRegistry): Promise<TopicProducer<K, V>> {
     const { name, partitions, config } = topic
     await transport.ensureTopics([{ name, partitions: (await transport.partitionCounts([name])).get(name) ?? partitions, config }])
@@ -39,8 +40,8 @@ export function topicProducer<K, V>(topic: Topic<K, V>) {
     const keyBytes = byteWriter()
     const valueBytes = byteWriter()
 
-    function append(timestamp: number, bytes: Uint8Array, length: number): void {
-      const partition = partitionFor(keyBytes.buffer.subarray(0, keyBytes.length), count)
+    function append(timestamp: number, bytes: Uint8Array, length: number, hashed?: Uint8Array): void {
+      const partition = partitionFor(hashed ?? keyBytes.buffer.subarray(0, keyBytes.length), count)
       appenders[partition].append(timestamp, keyBytes.buffer, 0, keyBytes.length, bytes, 0, length)
     }
 
@@ -50,7 +51,7 @@ export function topicProducer<K, V>(topic: Topic<K, V>) {
         valueBytes.length = 0
         topic.key.encode(key, keyBytes)
         values.encode(value, valueBytes)
-        append(timestamp, valueBytes.buffer, valueBytes.length)
+        append(timestamp, valueBytes.buffer, valueBytes.length, partitionBy?.(key))
       },
       sendBytes(text, bytes, timestamp) {
         keyBytes.length = 0

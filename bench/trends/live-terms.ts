@@ -1,13 +1,12 @@
 import { registryClient } from '../../kafka/registry.ts'
 import type { Transport } from '../../kafka/transport.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import { avro } from '../../schemas/load.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey } from '../../schemas/trends/term.ts'
-import { topicProducer } from '../../tools/topic-producer.ts'
+import type { TermBaseline } from '../../schemas/trends/types.ts'
 import { tweetProducer } from '../../tools/tweets/producer.ts'
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 import type { BenchServers } from '../harness/servers.ts'
+import { changelogs, fillChangelog } from './changelogs.ts'
 
 /** Number of terms per tweet. Real tweets have fewer, but with more terms per tweet, filling the worker is faster. */
 export const TERMS_PER_TWEET = 20
@@ -17,7 +16,6 @@ const HOURS_PER_WEEK = 168
 const WEEK_MS = HOURS_PER_WEEK * HOUR_MS
 /** Number of hours of the week for which a baseline contains a mean. */
 const OBSERVED_HOURS = 4
-const USUAL = { name: 'trends-usual-changelog', key: utf8, value: avro('trends/TermBaseline'), partitions: 4 }
 
 /** Sends tweets with `count` different terms in total. Each term occurs once, like nine in ten terms of real tweets. */
 export async function sendLiveTerms(servers: BenchServers, transport: Transport, count: number): Promise<void> {
@@ -51,7 +49,10 @@ export async function sendLiveTerms(servers: BenchServers, transport: Transport,
  * worker's local copy of the store before the next start, so that the worker restores the whole store.
  */
 export async function writeBaselines(servers: BenchServers, transport: Transport, count: number): Promise<void> {
-  const producer = await topicProducer(USUAL)(transport, registryClient({ url: servers.addresses.registry }))
+  await fillChangelog(changelogs.usual, baselines(count), transport, registryClient({ url: servers.addresses.registry }))
+}
+
+function* baselines(count: number): Generator<[key: string, baseline: TermBaseline], void, void> {
   const now = Date.now()
   const hour = Math.floor(now / HOUR_MS)
   const week = Math.floor(now / WEEK_MS)
@@ -65,9 +66,6 @@ export async function writeBaselines(servers: BenchServers, transport: Transport
       means: hours_of_week.map((each) => each / 2),
       weeks: hours_of_week.map(() => week),
     }
-    producer.send(termKey(regions[number % regions.length].woeid, `usual term ${number}`), baseline, now)
-    if (producer.isFull) await producer.flush()
+    yield [termKey(regions[number % regions.length].woeid, `usual term ${number}`), baseline]
   }
-  await producer.flush()
-  await producer.close()
 }

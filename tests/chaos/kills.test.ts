@@ -3,9 +3,11 @@ import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest'
 import { demoStream } from '../../tools/demo/trends/stream.ts'
 import { seededRandom } from '../../tools/random/random.ts'
 import { readRecording, tweetMaker } from '../../tools/replay/recording.ts'
-import { leaveAndComeBack, type Ordeal, ordeal, randomMoment } from '../e2e/kills.ts'
+import { expectLabels, leaveAndComeBack, type Ordeal, ordeal, randomMoment } from '../e2e/kills.ts'
 import type { LiveEvent } from '../e2e/live-tweets.ts'
+import { type Past, pastOf } from '../e2e/past.ts'
 import { type System, startSystem } from '../e2e/system.ts'
+import { writePast } from '../e2e/write-past.ts'
 import { publicData } from '../public-data.ts'
 import { chaosHome } from './config.ts'
 import { keepLogs } from './keep-logs.ts'
@@ -14,6 +16,9 @@ import { announce, say, settings } from './rounds.ts'
 const { seed, rounds, parts } = settings
 const TWEETS_PER_SECOND = 40
 const SECOND_MS = 1_000
+const WINDOW_SECONDS = 3_600
+/** How long an incident takes with the wait for the next window, if the machine is not busy. */
+const ROUND_SECONDS = 50
 /**
  * Added to the ids at each repetition of the recording. It is larger than the difference between any two ids in the
  * recording.
@@ -28,11 +33,13 @@ const WITHIN_MS = 30 * SECOND_MS
 const ROUND_TIMEOUT_MS = 240_000
 
 let system: System
+let past: Past
 let trial: Ordeal
 
 beforeAll(async () => {
   announce()
-  system = await startSystem({ workers: 2, apis: 2 })
+  past = pastOf(await tweetsFromNow(), USUAL_TWEETS, Date.now())
+  system = await startSystem({ workers: 2, apis: 2, beforeWorkers: (servers) => writePast(servers, past) })
 })
 
 afterAll(async () => {
@@ -72,6 +79,8 @@ const INCIDENTS: Readonly<Record<string, (round: number) => Promise<void>>> = {
   leave: (round) => leaveAndComeBack(system.workers[round % system.workers.length]),
 }
 const names = parts ?? Object.keys(INCIDENTS)
+/** About as many tweets as the last window contains. The usual counts of terms are derived from them. */
+const USUAL_TWEETS = TWEETS_PER_SECOND * Math.min(WINDOW_SECONDS, rounds * names.length * ROUND_SECONDS)
 
 test(
   `in ${rounds} rounds of kills and other incidents, every published list is right, and so is the table`,
@@ -81,7 +90,7 @@ test(
       say(`logs: ${kept}`)
     })
     const random = seededRandom(seed)
-    trial = ordeal(system, say, await tweetsFromNow())
+    trial = ordeal(system, say, await tweetsFromNow(), past)
     await trial.nextWindow()
     for (let round = 1; round <= rounds; round++) {
       for (const name of names) {
@@ -101,6 +110,7 @@ test(
     const windowEnd = await trial.nextWindow({ wholeMinute: true })
     await trial.checkPublished()
     expect(trial.isExact(windowEnd)).toBe(true)
+    expectLabels(trial.labels(windowEnd))
     await trial.checkTable()
     await trial.flushRedis()
   },

@@ -2,20 +2,28 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { demoStream } from '../../tools/demo/trends/stream.ts'
 import { seededRandom } from '../../tools/random/random.ts'
 import { AT_FIRST_TRY } from '../stack/index.ts'
-import { leaveAndComeBack, type Ordeal, ordeal, randomMoment } from './kills.ts'
+import { expectLabels, leaveAndComeBack, type Ordeal, ordeal, randomMoment } from './kills.ts'
+import { type Past, pastOf } from './past.ts'
 import { type System, startSystem } from './system.ts'
+import { writePast } from './write-past.ts'
 
 /** Seed for the tweets and the times of the kills. tests/chaos runs many other seeds. */
 const SEED = 20260115
 const TWEETS_PER_SECOND = 200
+/** About as many events as are sent until the last kill. The usual counts of terms are derived from them. */
+const USUAL_EVENTS = 5_000
 /** Upper bound for the random pause between two incidents. */
 const WITHIN_MS = 8_000
 
 let system: System
+let past: Past
 let trial: Ordeal | undefined
 
+const streamFromNow = () => demoStream({ seed: SEED, rate: TWEETS_PER_SECOND, startAt: Date.now() })
+
 beforeAll(async () => {
-  system = await startSystem({ workers: 2, apis: 1 })
+  past = pastOf(streamFromNow().next, USUAL_EVENTS, Date.now())
+  system = await startSystem({ workers: 2, apis: 1, beforeWorkers: (servers) => writePast(servers, past) })
 })
 
 afterAll(async () => {
@@ -27,8 +35,7 @@ test(
   AT_FIRST_TRY,
   async () => {
     const random = seededRandom(SEED)
-    const stream = demoStream({ seed: SEED, rate: TWEETS_PER_SECOND, startAt: Date.now() })
-    const running = ordeal(system, (text) => process.stderr.write(`kills.test.ts: ${text}\n`), stream.next)
+    const running = ordeal(system, (text) => process.stderr.write(`kills.test.ts: ${text}\n`), streamFromNow().next, past)
     trial = running
     for (const victim of [system.workers[0], system.redis, system.kafka]) {
       await randomMoment(random, WITHIN_MS)
@@ -43,6 +50,7 @@ test(
     const windowEnd = await running.nextWindow({ wholeMinute: true })
     await running.checkPublished()
     expect(running.isExact(windowEnd)).toBe(true)
+    expectLabels(running.labels(windowEnd))
     await running.checkTable()
   },
 )

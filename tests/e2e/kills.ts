@@ -6,12 +6,15 @@ import type { Component } from '../../deploy/local/component.ts'
 import { supervisor } from '../../deploy/local/supervisor.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
+import { termKey } from '../../schemas/trends/term.ts'
 import type { Random } from '../../tools/random/random.ts'
 import { flushTestRedis } from '../stack/flush-redis.ts'
 import { suspend } from '../stack/suspend.ts'
+import { earlierLists } from './earlier-lists.ts'
 import { expectedLists } from './expected.ts'
 import { type LiveEvent, liveTweets } from './live-tweets.ts'
 import { type LoggedTweet, logReader, type PublishedList } from './log.ts'
+import type { Past } from './past.ts'
 import { type System, untilReady } from './system.ts'
 import { get, type ListBody, listOf } from './trends-api.ts'
 
@@ -28,6 +31,8 @@ const READ_EVERY_MS = 1_000
 const SNAPSHOT_RANKS = 100
 const MAX_SHOWN = 10
 const WORLD = 1
+/** Minimum number of trends of each kind in the lists of a window; see `expectLabels`. */
+const LEAST_LABELS = 3
 
 /** A running system whose parts are killed while tweets arrive. */
 export interface Ordeal {
@@ -52,6 +57,8 @@ export interface Ordeal {
    * counts must equal those of an offline computation.
    */
   isExact(windowEnd: number): boolean
+  /** Returns how many trends of a window have each label, over all regions. Only checked lists are counted. */
+  labels(windowEnd: number): LabelCounts
   /** Checks that all APIs serve the same lists. */
   checkAgreement(): Promise<void>
   /**
@@ -61,14 +68,27 @@ export interface Ordeal {
   finish(): Promise<void>
 }
 
-export function ordeal(system: System, say: (text: string) => void, nextEvent: () => LiveEvent): Ordeal {
+/** Numbers of trends, by what they are compared with and by their label. */
+export interface LabelCounts {
+  /** Trends that the past has given a baseline. */
+  readonly known: Record<Label, number>
+  /** All other trends. */
+  readonly fresh: Record<Label, number>
+}
+
+type Label = 'Trending' | 'Viral' | 'none'
+
+/** @param past what was written to the changelogs before the first worker started */
+export function ordeal(system: System, say: (text: string) => void, nextEvent: () => LiveEvent, past: Past): Ordeal {
   const watch = supervisor(say)
   for (const part of [system.kafka, system.redis, system.clickhouse, system.registry, ...system.workers, ...system.apis])
     watch.keepRunning(part)
   const live = liveTweets(system, nextEvent)
   const reader = logReader(system)
   const log: LoggedTweet[] = []
+  const earlier = earlierLists(past)
   let expected = expectedLists([])
+  const labelCounts = new Map<number, LabelCounts>()
   /** The regions with a list, by window. */
   const regionsOf = new Map<number, Set<number>>()
   const unchecked: PublishedList[] = []
@@ -144,14 +164,22 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     await readPublished(0)
     // Reads the lists first and then the tweets, so that the tweets include every tweet that the lists may count.
     log.push(...(await reader.tweets()))
-    expected = expectedLists(live.known(log))
+    expected = expectedLists(live.known(log), undefined, earlier)
     const newest = Math.max(...regionsOf.keys())
     for (const [windowEnd, { size }] of regionsOf) {
       if (windowEnd < newest) expect(size, `regions at ${new Date(windowEnd).toISOString()}`).toBe(regions.length)
     }
-    const checked = unchecked.splice(0)
+    const checked = unchecked.splice(0).toSorted((a, b) => a.window_end - b.window_end)
+    for (const list of checked) countLabels(list)
     expect(checked.flatMap(expected.faults).slice(0, MAX_SHOWN)).toEqual([])
     say(`${checked.length} more lists are correct; ${regionsOf.size} windows and ${log.length} tweets so far`)
+  }
+
+  function countLabels({ woeid, window_end, entries }: PublishedList): void {
+    const counts = labelCounts.get(window_end) ?? { known: noLabels(), fresh: noLabels() }
+    labelCounts.set(window_end, counts)
+    for (const { term, label } of entries)
+      counts[past.baselines.has(termKey(woeid, term)) ? 'known' : 'fresh'][(label ?? 'none') as Label]++
   }
 
   async function checkTable(): Promise<void> {
@@ -219,6 +247,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     checkPublished,
     checkTable,
     isExact: (windowEnd) => expected.isExact(windowEnd),
+    labels: (windowEnd) => labelCounts.get(windowEnd) ?? { known: noLabels(), fresh: noLabels() },
     checkAgreement,
     flushRedis,
     async finish() {
@@ -228,6 +257,16 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
       expect(answers.wrong()).toEqual([])
     },
   }
+}
+
+function noLabels(): Record<Label, number> {
+  return { Trending: 0, Viral: 0, none: 0 }
+}
+
+/** Asserts that the checked lists contain enough trends of each kind, so that checks of labels mean something. */
+export function expectLabels({ known, fresh }: LabelCounts): void {
+  for (const label of ['Trending', 'Viral', 'none'] as const) expect(known[label], label).toBeGreaterThanOrEqual(LEAST_LABELS)
+  expect(fresh.none, 'terms without baseline').toBeGreaterThanOrEqual(LEAST_LABELS)
 }
 
 /** Stops a worker gracefully, as in a rolling deployment. Resolves when the worker is restarted and ready. */

@@ -14,13 +14,22 @@ interface Logged<V> {
   readonly value: V
 }
 
-type EntryTuple = [term: string, volume: number, variants: string[]]
+type EntryTuple = [
+  term: string,
+  volume: number,
+  variants: string[],
+  velocityVsUsual: number,
+  score: number,
+  label: string | null,
+  users: number | null,
+]
 
 /** A list as the pipeline published it. */
 export interface PublishedList {
   readonly woeid: number
   readonly window_end: number
   readonly source: string
+  readonly missing_partitions: number
   readonly entries: readonly PublishedEntry[]
 }
 
@@ -29,6 +38,10 @@ export interface PublishedEntry {
   readonly tweet_volume: number
   /** Names of the terms folded into this term. */
   readonly variants: readonly string[]
+  readonly velocity_vs_usual: number
+  readonly score: number
+  readonly label: string | null
+  readonly users: number | null
 }
 
 /** A tweet in the log. */
@@ -81,7 +94,15 @@ export function logReader(system: Pick<System, 'kafka' | 'registry'>): LogReader
       return Object.values(found).flatMap(({ records }) =>
         records.map(({ value }) => ({
           ...value,
-          entries: value.entries.map(([term, tweet_volume, variants]) => ({ term, tweet_volume, variants })),
+          entries: value.entries.map(([term, tweet_volume, variants, velocity_vs_usual, score, label, users]) => ({
+            term,
+            tweet_volume,
+            variants,
+            velocity_vs_usual,
+            score,
+            label,
+            users,
+          })),
         })),
       )
     },

@@ -37,9 +37,13 @@ def tweet(value):
     return {**value, **ids, "text": "", "created_at": millis(value["created_at"])}
 
 
+ENTRY_FIELDS = ["term", "tweet_volume", "variants", "velocity_vs_usual", "score", "label", "users"]
+
+
 def trend_list(value):
-    entries = [[entry["term"], entry["tweet_volume"], entry["variants"]] for entry in value["entries"]]
-    return {"woeid": value["woeid"], "window_end": millis(value["window_end"]), "source": value["source"], "entries": entries}
+    entries = [[entry[field] for field in ENTRY_FIELDS] for entry in value["entries"]]
+    fields = {field: value[field] for field in ["woeid", "source", "missing_partitions"]}
+    return {**fields, "window_end": millis(value["window_end"]), "entries": entries}
 
 
 def raw(value):

@@ -32,7 +32,14 @@ export interface System {
 /** Time limit for groups to form and views to catch up on a busy machine. */
 const READY_TIMEOUT_MS = 90_000
 
-export async function startSystem({ workers: workerCount, apis: apiCount }: { workers: number; apis: number }): Promise<System> {
+export interface SystemOptions {
+  readonly workers: number
+  readonly apis: number
+  /** Called when the servers run and the topics exist, before the first worker starts. */
+  readonly beforeWorkers?: (servers: Pick<System, 'kafka' | 'registry'>) => Promise<void>
+}
+
+export async function startSystem({ workers: workerCount, apis: apiCount, beforeWorkers }: SystemOptions): Promise<System> {
   const folder = guardedFolder()
   const home = openHome(join(folder.path, 'home'))
   const [kafka, redis, clickhouse] = await Promise.all([newKafka(folder.path), newRedis(folder.path), newClickhouse(folder.path)])
@@ -40,6 +47,7 @@ export async function startSystem({ workers: workerCount, apis: apiCount }: { wo
   const registry = await newRegistry(folder.path, kafka.address)
   await registry.start()
   await provisionService(kafka.address, registry.address, [trendsSchemas], trendsServices)
+  await beforeWorkers?.({ kafka, registry })
 
   // Other tests keep both cores busy, so a worker with a lower priority would hardly run.
   const config = localConfig({ MILLRACE_HOME: home.path, API_SERVICES: 'trends', PIPELINES: 'trends', WORKER_NICE: '0' })

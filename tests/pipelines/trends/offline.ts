@@ -90,11 +90,11 @@ export function offlineTrends(sent: readonly SentTweet[]): Offline {
     for (const [woeid, terms] of byRegionAndTerm(known)) {
       // An incomplete list uses the results of earlier lists, but does not change them.
       const past = isMissing === undefined ? pastOf(woeid) : structuredClone(pastOf(woeid))
-      const mean = past.lists.findLast((list) => list.windowEnd <= windowEnd - MINUTE_MS)?.mean ?? 0
-      const labels = past.firstList !== undefined && windowEnd - past.firstList >= LABELS_AFTER_MS
+      const mean = aMinuteBefore(past.lists, windowEnd)?.mean ?? 0
+      const labels = mayLabel(past.firstList, windowEnd)
       const ranked = [...terms].flatMap(([term, all]) => {
         if (countIn(all, windowEnd) === 0) return []
-        const usual = usualIn(all, past.tracked.get(term), windowEnd)
+        const usual = usualIn(hourlyCounts(all), past.tracked.get(term), windowEnd)
         return { entry: entryOf(term, all, windowEnd, { usual: usual ?? mean, labels }), isNew: usual === undefined }
       })
       ranked.sort((a, b) => b.entry.score - a.entry.score || (a.entry.term < b.entry.term ? -1 : 1))
@@ -254,15 +254,31 @@ function leastHashes(tweets: readonly Tweet[]): Tweet[] {
   return [...tweets].sort((a, b) => drawHash(a.tweet_id) - drawHash(b.tweet_id)).slice(0, DRAWN_TWEETS)
 }
 
+/** Returns the list with which new terms are compared: the last of a region's lists that is at least a minute older. */
+export function aMinuteBefore<L extends { readonly windowEnd: number }>(lists: readonly L[], windowEnd: number): L | undefined {
+  return lists.findLast((list) => list.windowEnd <= windowEnd - MINUTE_MS)
+}
+
+/** @param firstList end of the region's first window with terms; undefined if there was none */
+export function mayLabel(firstList: number | undefined, windowEnd: number): boolean {
+  return firstList !== undefined && windowEnd - firstList >= LABELS_AFTER_MS
+}
+
+/** Returns the counts of a term by hour since 1970. */
+export function hourlyCounts(all: readonly Pick<Contribution, 'minute'>[]): Map<number, number> {
+  const counts = new Map<number, number>()
+  for (const { minute } of all) counts.set(Math.floor(minute / 60), (counts.get(Math.floor(minute / 60)) ?? 0) + 1)
+  return counts
+}
+
 /**
  * Returns the usual count of a term in a window: the usual counts of its hours, weighted by their minutes in the
  * window; undefined if the term is new.
+ * @param counts the counts of the term by hour since 1970
  * @param since the hour of its first list
  */
-function usualIn(all: readonly Contribution[], since: number | undefined, windowEnd: number): number | undefined {
+export function usualIn(counts: ReadonlyMap<number, number>, since: number | undefined, windowEnd: number): number | undefined {
   if (since === undefined) return undefined
-  const counts = new Map<number, number>()
-  for (const { minute } of all) counts.set(Math.floor(minute / 60), (counts.get(Math.floor(minute / 60)) ?? 0) + 1)
   const last = lastMinuteOf(windowEnd)
   const hour = Math.floor(last / 60)
   const during = usualInHour(counts, since, hour)
@@ -289,7 +305,7 @@ function meanOf(numbers: readonly number[]): number {
   return numbers.length === 0 ? 0 : numbers.reduce((sum, each) => sum + each, 0) / numbers.length
 }
 
-function lastMinuteOf(windowEnd: number): number {
+export function lastMinuteOf(windowEnd: number): number {
   return Math.ceil(windowEnd / MINUTE_MS) - 1
 }
 
@@ -349,7 +365,7 @@ function entryOf(term: string, all: readonly Contribution[], windowEnd: number, 
   const count = countIn(all, windowEnd)
   const hourAgo = all.filter(({ minute }) => minute > last - 120 && minute <= last - 60).length
   const firstHour = (Math.floor(last / 60) - 24) * 60
-  const velocity = count / Math.max(1, how.usual)
+  const velocity = velocityOf(count, how.usual)
   const users = new Set(all.filter(({ minute }) => minute > last - 60 && minute <= last).map(({ tweet }) => tweet.user_id)).size
   return {
     term,
@@ -358,8 +374,8 @@ function entryOf(term: string, all: readonly Contribution[], windowEnd: number, 
     volume_24h: all.filter(({ minute }) => minute >= firstHour && minute <= last).length,
     velocity: count / Math.max(1, hourAgo),
     velocity_vs_usual: velocity,
-    score: count * Math.log2(1 + velocity),
-    label: how.labels && users >= 20 ? labelOf(velocity) : null,
+    score: scoreOf(count, velocity),
+    label: how.labels ? labelOf(velocity, users) : null,
     sample_tweets: newestOfUsers(all, 3, (last - 59) * MINUTE_MS).map((tweet) => tweet.tweet_id),
     lang: commonestLanguage(newestOfUsers(all, 20, (last - 59) * MINUTE_MS)),
     users,
@@ -372,7 +388,16 @@ function commonestLanguage(tweets: readonly Tweet[]): string | null {
   return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0]?.[0] ?? null
 }
 
-function labelOf(velocity: number): OfflineEntry['label'] {
+export function velocityOf(count: number, usual: number): number {
+  return count / Math.max(1, usual)
+}
+
+export function scoreOf(count: number, velocity: number): number {
+  return count * Math.log2(1 + velocity)
+}
+
+export function labelOf(velocity: number, users: number): 'Trending' | 'Viral' | null {
+  if (users < 20) return null
   if (velocity > 10) return 'Viral'
   return velocity > 3 ? 'Trending' : null
 }
