@@ -617,7 +617,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('scopes decide what is open; signing out and an ended session lead to the sign-in; nothing stays in the browser', async () => {
+  test('scopes decide which links are shown; signing out and an ended session lead to the sign-in; nothing stays in the browser', async () => {
     const { page, token, fakes } = await opened({ scope: 'fraud:analyst' })
     await page.locator('.entry').first().waitFor()
     expect(await page.getByRole('link', { name: 'Rules' }).isVisible()).toBe(false)

@@ -202,7 +202,7 @@ test('hidden and inactive items are not in a list, not even on later pages', asy
   expect(all).not.toContain('12')
 })
 
-test("trending items are those of the user's age group, of the user's country or of all users: the first with enough events", async () => {
+test("trending items are those of the user's age group or country, whichever is the first with enough events, and otherwise those of all users", async () => {
   api.putUser('42:self', { page: null, self: self([], { interactions: 0, country: 'DE', age_bucket: '25-34' }) })
   const trending = async () => idsOf(await list('rec_type=trending')).slice(0, 1)
   expect(await trending()).toEqual(['90'])
