@@ -12,7 +12,7 @@ beforeAll(async () => {
   system = await fraudSystem({ registry: await testStack().registry() })
 })
 /**
- * Counts the attempts of all tests. It is part of ids, so that a retried test does not find the data of its first
+ * Number of attempts of all tests so far. It is part of ids, so that a retried test does not find the data of its first
  * attempt.
  */
 let attempt = 0

@@ -252,7 +252,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(fakes.cases[0]).toMatchObject({ assigned_to: 'ann', status: 'ESCALATED' })
   })
 
-  test('a second change of an analyst does not count as the change of somebody else', async () => {
+  test('a second change by an analyst does not count as a change by somebody else', async () => {
     const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
     await page.getByRole('button', { name: 'Assign to me' }).waitFor()
     const gate = Promise.withResolvers<void>()
@@ -382,7 +382,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await expect.poll(() => fakes.changes.map(({ body }) => body.expires_at)).toEqual([expires_at, null])
   })
 
-  test('the editor does not overwrite the change of another analyst', async () => {
+  test('the editor does not overwrite a change by another analyst', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()
     await page.getByRole('button', { name: 'Save' }).click()
@@ -506,7 +506,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('the page of a rule shows what the rule did, and why it never matched', async () => {
+  test('the page of a rule shows what the rule did, or why it never matched', async () => {
     const { page, complaints } = await opened({ hash: '#rule/seed-impossible-travel' })
     expect(await page.getByRole('row', { name: 'evaluated' }).textContent()).toBe('evaluated3,0001,000')
     expect(await page.getByRole('row', { name: 'payer.account_age_days' }).textContent()).toBe('payer.account_age_days701.75 %')
@@ -588,7 +588,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('scopes decide what is open; signing out and an ended session lead to the sign-in; nothing stays in the browser', async () => {
+  test('scopes decide which links are shown; signing out and an ended session lead to the sign-in; nothing stays in the browser', async () => {
     const { page, token, fakes } = await opened({ scope: 'fraud:analyst' })
     await page.locator('.entry').first().waitFor()
     expect(await page.getByRole('link', { name: 'Rules' }).isVisible()).toBe(false)

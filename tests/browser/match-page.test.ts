@@ -136,7 +136,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(asked.filter((name) => name.startsWith('POST'))).toEqual([])
   })
 
-  test('the page says in plain English what went wrong, and puts the card back', async () => {
+  test('the page says in plain English what went wrong, and puts the card back unless the person is gone', async () => {
     const answers = [
       failure(429, 'rate_limit_exceeded', { 'Retry-After': '2' }),
       { status: 202, body: { ...(swiped.body as object), queued: true } },

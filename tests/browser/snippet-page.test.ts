@@ -40,7 +40,7 @@ describe('the snippet page in Chromium', () => {
     await page.context().close()
   })
 
-  test('without scripts the whole snippet is shown, and it fits a narrow screen', async () => {
+  test('without scripts, the whole snippet is shown, and the page fits a narrow screen', async () => {
     const { page, create } = await opened({ javaScriptEnabled: false, viewport: { width: 360, height: 640 } })
     const content = `let wide = "${'x'.repeat(500)}"\n`
     const made = await create({ content, language: 'rust', title: 'y'.repeat(200) })

@@ -45,7 +45,7 @@ afterAll(async () => {
 }, SETUP_TIMEOUT_MS)
 
 test(
-  `in ${rounds} rounds of kills no redirect fails while Redis runs, and each click in the log is counted exactly once`,
+  `in ${rounds} rounds of kills, no redirect fails while Redis runs, and each click in the log is counted exactly once`,
   async () => {
     const random = seededRandom(seed)
     for (let round = 1; round <= rounds; round++) {

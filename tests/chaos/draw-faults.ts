@@ -14,6 +14,7 @@ const OVERLAPS = 0.3
 
 /**
  * Draws the order and the times of faults, one of each kind.
+ * @param apis number of API processes
  * @param isWorkerStop returns true for a fault that may cost a worker its session
  */
 export function drawFaults<K extends string>(

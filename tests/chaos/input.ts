@@ -10,8 +10,8 @@ export interface InputOptions {
   readonly payments: number
   readonly durationMs: number
   /**
-   * If true, every payment gets a receipt, except some of the last batches. Otherwise, payments that wait for a receipt
-   * forever would make the state grow.
+   * If true, every payment gets a receipt, except some in the last batches. The state then does not grow, because no
+   * payments wait for a receipt forever.
    */
   readonly everyReceipt?: boolean
   /** Called with the ids of a transaction's payments once they are certainly in the log. */

@@ -75,7 +75,7 @@ test('the callers with the most rejections are named, and callers to whom the ru
   })
 })
 
-test('a rule by address does not apply to callers with a client certificate', async () => {
+test('a rule that counts requests by address does not apply to callers with a client certificate', async () => {
   const from = (client: string): Row => [FROM_SECOND + 1, client, 'free', '', '', '192.0.2.7', 5]
   const draft = ruleOf({ rule_id: 'draft', endpoint_pattern: '*', key: ['ip'], limit_count: 2, window_seconds: 60 })
   const found = await simulate(draft, readerOf([from('certificate:gateway'), from('ip:192.0.2.7')]), NOW)

@@ -20,7 +20,7 @@ export interface ClickOrdeal {
    * previous fault.
    */
   visits(each: number): Promise<void>
-  /** Runs an incident during which APIs may respond with 503. */
+  /** Runs an incident during which APIs may respond with 503, and waits until all APIs are ready again. */
   withoutRedis(incident: () => Promise<void>): Promise<void>
   /** Returns the number of clicks that the APIs have reported as dropped since the visits began. */
   dropped(): Promise<number>

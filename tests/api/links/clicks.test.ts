@@ -190,7 +190,7 @@ test('an export is refused while the table is being filled, because it would be 
   expect([response.status, ((await response.json()) as { error: string }).error]).toEqual([503, 'not_ready'])
 })
 
-test('an export covers the given range, by default the last 90 days, and a wrong range is refused', async () => {
+test('an export covers the given range, by default the last 90 days, and an invalid time is refused', async () => {
   const { get, table } = await clicksApi()
   await get('clicks.csv?from=2026-01-15T00:00:00Z&to=2026-01-15T06:00:00.000Z')
   expect(table.queries.at(-1)).toMatchObject({ code: CODE, afterTime: START - 12 * HOUR, to: START - 6 * HOUR })
@@ -202,7 +202,7 @@ test('an export covers the given range, by default the last 90 days, and a wrong
   expect(wrong.status).toBe(400)
 })
 
-test('an export gets an error if its first query fails, and is cut off if a later query fails', async () => {
+test('a request for an export gets an error if its first query fails, and the export is cut off if a later query fails', async () => {
   const { get, table } = await clicksApi()
   table.error = new ApiError({ code: 'unavailable', status: 503, retryable: true, when: '', message: 'away' })
   expect((await get('clicks.csv')).status).toBe(503)

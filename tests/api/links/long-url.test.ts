@@ -11,7 +11,7 @@ interface Vectors {
    * input.
    */
   readonly urls: readonly (readonly [string, string | null])[]
-  /** Pairs of a host and its ASCII form, or null if it has none. */
+  /** Pairs of a host and its ASCII form, or null if the host has none. */
   readonly hosts: readonly (readonly [string, string | null])[]
 }
 

@@ -11,7 +11,13 @@ const HINT = NOW + 5_000
 const PLACE = { lat: 1, lon: 2 }
 const profile = { user_id: BOB, display_name: 'Bob', birth_date: '1990-05-01', photo_urls: [], bio: null }
 
-/** Requests a feed, by default without a place. Returns the feed, and what the request publishes and stores. */
+/**
+ * Requests a feed, by default without a place. Returns the feed, and what the request publishes and stores.
+ * @param fields the recent notes about the user in Redis
+ * @param lastActiveAt when the user was last active according to the view, epoch ms; undefined if the view does not
+ * contain the user
+ * @param left the candidates that are left in the user's stack
+ */
 async function feed(
   fields: Readonly<Record<string, string>>,
   lastActiveAt: number | undefined,

@@ -77,7 +77,7 @@ test('an event without an id gets an id, and a repetition of the event gets the 
   expect(one).toMatchObject({ key: 42n, value: { item_id: 5n, event_id: `5-VIEW-${NOW_SECONDS}` } })
 })
 
-test('an event without an id or a time gets the same id again if its repetition has the same Idempotency-Key', async () => {
+test('the repetition of an event without an id or a time gets the same id if it has the same Idempotency-Key', async () => {
   const send = async (key: string | undefined, path: string, body: object) => {
     api.state.now += 5_000
     const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key }

@@ -116,7 +116,7 @@ test('the relative address of an image that this API serves becomes absolute, an
   expect(urls.slice(0, 3)).toEqual(['http://localhost:8080/api/v1/images/a/300.webp', 'https://example.com/91.webp', null])
 })
 
-test('the features of a user contain the five last items, the genres of the session, the time since the last visit and the properties', async () => {
+test('the features of a user contain the last five items, the genres of the session, the time since the last visit and the properties', async () => {
   const viewed = [1n, 2n, 3n, 4n, 5n, 11n]
   const properties = { country: 'DE', age_bucket: '25-34', sub_tier: 'premium' }
   api.putUser('42:self', { page: null, self: self(viewed, { last_event_at: START - 1_800_000, ...properties }) })
@@ -202,7 +202,7 @@ test('hidden and inactive items are not in a list, not even on later pages', asy
   expect(all).not.toContain('12')
 })
 
-test("trending items are those of the user's age group or, if the group has too few events, those of the user's country", async () => {
+test("trending items are those of the user's age group or country, whichever is the first with enough events, and otherwise those of all users", async () => {
   api.putUser('42:self', { page: null, self: self([], { interactions: 0, country: 'DE', age_bucket: '25-34' }) })
   const trending = async () => idsOf(await list('rec_type=trending')).slice(0, 1)
   expect(await trending()).toEqual(['90'])
@@ -245,7 +245,7 @@ test('while a group has no new events, its events decay until the list of the wi
   expect(await trending()).toBe('90')
 })
 
-test('without Redis a known user gets the last list and a new user gets trending items, and both lists are marked as degraded', async () => {
+test('without Redis, a known user gets the last list and a new user gets trending items, and both lists are marked as degraded', async () => {
   api.putUser('42:self', { page: null, self: self([1n]) })
   api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
   const before = await list('limit=50')
@@ -354,7 +354,7 @@ test('while Redis is unreachable, a user whose last list has no items left gets 
   expect(idsOf(await list())).toEqual(['30'])
 })
 
-test('explain shows channel and features, and the list is recorded with the same numbers', async () => {
+test('explain shows the channel and the features of an item, and the list is recorded with the same features', async () => {
   api.putUser('42:self', { page: null, self: self([1n]) })
   api.putNeighbours(1n, [{ itemId: 33n, weight: 5 }])
   const body = await list('limit=5&explain=true', 'internal')
@@ -399,7 +399,7 @@ test('editors place items in lists until the period of their editorial list ends
   expect((await pick('limit=50'))?.explanation).not.toBe('Picked by our editors')
 })
 
-test('lists of editors take turns, and later items of a list replace those that the user has hidden', async () => {
+test('editorial lists take turns, and later items of a list replace those that the user has hidden', async () => {
   const listOf = (from: bigint, count: number) => {
     const item_ids = Array.from({ length: count }, (_, index) => from + BigInt(index))
     for (const itemId of item_ids) api.putItem(itemId, {})

@@ -133,7 +133,7 @@ test(
 )
 
 test(
-  'editors place items, and an inactive item is in no answer',
+  'editors place items in lists, and an inactive item is neither listed nor found',
   async () => {
     const admin = await stack.bearer('1', 'admin')
     const item = idOf(7, 0)

@@ -41,7 +41,7 @@ test('the process is ready after a rehearsal of more than a hundred lists, and d
   expect(state.lists).toBe(lists)
 })
 
-test('slow lists end the rehearsal after two seconds', async () => {
+test('if lists are slow, the rehearsal ends after two seconds', async () => {
   const { probe, state } = opened({ listMs: 150 })
   state.missing = undefined
   await probe.check()

@@ -12,7 +12,7 @@ import { publishBundle } from './model/bundle.ts'
 
 const ITEMS = 60n
 const HOUR_MS = 3_600_000
-/** After this time, the last list of a user is not served again. */
+/** After this time, a user's last list is not served again. */
 const LAST_LIST_MS = 30 * 60_000 + 1
 const brokenIndex = () => new Error('the index is broken')
 /** Returns the axis of an item's vector. A third of the items is on each axis. */
@@ -79,7 +79,7 @@ interface Listed {
 const similarities = (body: { recommendations: Listed[] }) =>
   body.recommendations.filter(({ explain }) => explain.channel !== 'exploration').map(({ explain }) => explain.features.vector_similarity)
 
-test('a record puts a model into force: lists name the model, and near vectors come first; without a model, rules are used again', async () => {
+test('a record puts a model in force: lists name the model, and near vectors come first; without a model, rules are used again', async () => {
   const { list, before, version, put } = await trainedApi()
   expect([before.model_version, new Set(similarities(before))]).toEqual(['rules-1', new Set([0])])
   const body = await list()
@@ -166,7 +166,7 @@ test('a thread searches the index of a catalogue that is too large for whole sea
   expect(await counted()).toBe('recommendation_searches_unanswered_total{reason="away"} 1')
 })
 
-test('without trees the candidates are sorted by the similarity of their vectors', async () => {
+test('without trees, the candidates are sorted by the similarity of their vectors', async () => {
   const { list, version } = await trainedApi()
   broken.ranking = true
   const body = await list()

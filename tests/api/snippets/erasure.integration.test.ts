@@ -109,7 +109,7 @@ function holding(needles: readonly Buffer[], merged: ReadonlySet<string> = new S
   return found
 }
 
-/** Encodes a 64-bit integer as Avro does. */
+/** Encodes a non-negative 64-bit integer as Avro does. */
 function avroLong(value: bigint): Buffer {
   const bytes: number[] = []
   for (let rest = value << 1n; ; rest >>= 7n) {

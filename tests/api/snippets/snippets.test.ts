@@ -240,7 +240,7 @@ describe('reads', () => {
     expect((await send('GET', `/p/${body.paste_id}`)).status).toBe(503)
   })
 
-  test('reads get a 503 while the view is being built, never with a wrong 404', async () => {
+  test('reads get a 503 while the view is being built, never a wrong 404', async () => {
     const { send, redis } = await snippetsApi()
     redis.state.down = false
     redis.apply([0, 1, 2, 3].map((partition) => ({ op: 'del', key: `{snippets:${partition}}:caught-up` })))
@@ -264,7 +264,7 @@ describe('versions', () => {
     expect(body.versions.map(({ paste_id }: { paste_id: string }) => paste_id)).toEqual([first, ...ids.slice(-100)])
   })
 
-  test('versions are not listed without the first version if that version cannot be read', async () => {
+  test('if the first version cannot be read, a read of a later version gets a 503 instead of an incomplete list of versions', async () => {
     const { create, send, redis } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
     const next = async (id: string) => (await create({ content: id }, ALICE, `/api/v1/pastes/${id}/versions`)).body.paste_id

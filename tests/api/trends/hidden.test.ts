@@ -94,7 +94,7 @@ describe('a blocked term', () => {
     expect((await get('/v1/trends')).body.trends).toMatchObject([shown, { term: 'term3' }, ...new Array(28).fill({})])
   })
 
-  test('leaves the list shorter while the candidates are from another version', async () => {
+  test('makes the list shorter while the candidates belong to another version of the list', async () => {
     const { putList, termsOf, get, block, redis, bearer } = await world()
     putList()
     for (const partition of [0, 1, 2, 3])
@@ -121,7 +121,7 @@ describe('a blocked term', () => {
     expect(answers.get('/v1/trends', clock.now)).toBeUndefined()
   })
 
-  test('is replaced from the candidates, which are read once for all readers', async () => {
+  test('is replaced by a candidate, and the candidates are read once for all readers', async () => {
     const { putList, get, block, redis, clock } = await world()
     putList()
     await block('term2')

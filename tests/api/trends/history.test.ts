@@ -66,7 +66,7 @@ test.each(['hours=166&resolution=1m', 'hours=2160&resolution=15m', 'hours=1&reso
   },
 )
 
-test('a history gets 404 for an unknown location and 503 if the table cannot be queried, and the next request queries the table again', async () => {
+test('a request for a history gets 404 for an unknown location and 503 if the table cannot be queried, and the next request queries the table again', async () => {
   const { get, table } = await trendsApi()
   expect(await get('/v1/trends/x/history?woeid=2')).toMatchObject({ status: 404, body: { error: 'unknown_location' } })
   table.error = new ApiError({ code: 'unavailable', status: 503, retryable: true, when: '', message: 'm' })
@@ -75,7 +75,7 @@ test('a history gets 404 for an unknown location and 503 if the table cannot be 
   expect((await get('/v1/trends/x/history')).status).toBe(200)
 })
 
-test('a history gets not_ready while the table is being filled, because missing rows prove nothing', async () => {
+test('a request for a history gets not_ready while the table is being filled, because missing rows prove nothing', async () => {
   const { get, table } = await trendsApi()
   table.caughtUp = 3
   const early = await get('/v1/trends/x/history')

@@ -3,7 +3,7 @@ import { changedStock, unitsAtFirst } from '../../../bench/catalog/detail/views.
 import { quantityHint } from '../../../schemas/catalog/documents/stock.ts'
 import { variantIdOf } from '../../../schemas/catalog/ids.ts'
 
-test.each([9, 10])('with %i products, each change of stock alters the hint on the page of the product', (products) => {
+test.each([9, 10])('with %i products, each stock change alters the hint on the product page', (products) => {
   const ids = Array.from({ length: products }, (_, index) => index + 1)
   /** The units in the warehouse whose stock does not change. */
   const elsewhere = new Map(ids.map((id) => [variantIdOf(id, 1), unitsAtFirst(id)]))

@@ -6,7 +6,7 @@ import { LOOPBACK } from '../../../deploy/local/ports.ts'
 
 const SOON = { timeout: 30_000, interval: 5 }
 
-test('a response that is not delayed does not overtake a delayed response', async () => {
+test('a response does not overtake an earlier response that is still delayed', async () => {
   const servers: Socket[] = []
   const redis = createServer((socket) => void servers.push(socket.setNoDelay(true)))
   redis.listen(0, LOOPBACK)

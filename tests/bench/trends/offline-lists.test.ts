@@ -43,7 +43,7 @@ test('a wrong count, a wrong order and a missing term are reported', () => {
   expect(listFaults(served(['#a', 3], ['c', 1]), [TWEETS])).toEqual([`${CITY}: b with 2 tweets is missing`])
 })
 
-test('a term of one user counts at most three times, and only tweets of the last hour count', () => {
+test('for each term, at most three tweets of one user count, and only tweets of the last hour count', () => {
   const often = Array.from({ length: 5 }, () => tweet(9, ['mine']))
   expect(listFaults(served(['mine', 3]), [often])).toEqual([])
   const old = [tweet(1, ['old'], 61), tweet(2, ['old'], 60)]

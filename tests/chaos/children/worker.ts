@@ -97,7 +97,7 @@ async function connected(transport: Transport): Promise<void> {
   }
 }
 
-/** Returns a transport whose producers have the transaction timeout of the arguments. */
+/** Returns a transport whose producers have the transaction timeout from the arguments. */
 function impatient(transport: Transport): Transport {
   return { ...transport, producer: (options) => transport.producer({ ...options, transactionTimeoutMs: given.transactionTimeoutMs }) }
 }

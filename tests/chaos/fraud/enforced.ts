@@ -87,7 +87,7 @@ function rules({ calls, logs }: Evidence): string[] {
     return found?.value?.rules?.version
   }
 
-  const lost = changes.filter(({ version }) => version === undefined).map(({ name }) => `the change ${name} of the rules is lost`)
+  const lost = changes.filter(({ version }) => version === undefined).map(({ name }) => `the rule change ${name} is lost`)
   const late = calls.scores
     .filter(({ status, body }) => status === 200 && !body.degraded.includes('rules'))
     .flatMap((call) => {

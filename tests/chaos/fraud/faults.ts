@@ -46,7 +46,7 @@ export function faultHands(system: FraudSystem, say: (text: string) => void): Fa
   }
 
   /**
-   * Returns the pid of an API's model process. Waits for it, because the supervisor may just be replacing the process.
+   * Returns the pid of an API's model process. Waits until there is one, because the supervisor may be replacing it.
    */
   async function modelOf(api: number): Promise<number> {
     let pid = 0

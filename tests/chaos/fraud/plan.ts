@@ -119,7 +119,7 @@ const MS_PER_SECOND = 1_000
  */
 const PAYMENTS_PER_USER = 8
 const MERCHANTS = 12
-/** Number of devices, of addresses and of cards that a user pays with. Neighbouring users share them. */
+/** Maximum number of devices, of addresses and of cards per user. Neighbouring users share some of them. */
 const SHARED_BY = 3
 const SHARES: readonly (readonly [PaymentKind, number])[] = [
   ['once', 0.8],

@@ -19,7 +19,7 @@ export interface Round {
   readonly plan: Plan
   /** The prefix of the plan's ids. */
   readonly prefix: string
-  /** If undefined, a response time is an error only if the response exceeds the client's time limit. */
+  /** If undefined, a slow response is an error only if it exceeds the client's time limit. */
   readonly limits?: Limits
   /** Maximum number of planned requests in progress. Default: no limit. */
   readonly mostInProgress?: number

@@ -13,7 +13,7 @@ const SEEN_BYTES = 16
 /** Tolerance for sums of floating-point numbers, which depend on the order of addition. */
 const TOLERANCE = 1e-9
 
-/** Checks that each logged transaction is in each table once, and is counted in each profile once. */
+/** Checks that each logged transaction is in each table once, and is counted once in each of its profiles. */
 export function stored(evidence: Evidence): string[] {
   return [...transactions(evidence), ...profiles(evidence)]
 }

@@ -69,7 +69,7 @@ function setting(version: number, name: string): FraudSetting {
 
 /**
  * Returns the evidence of a correct round: a payment that is repeated, a payment that is reviewed, a payment by a
- * blocked user, a verdict, and a change of rules.
+ * blocked user, a verdict, and a rule change.
  */
 function goodEvidence(): Evidence {
   const unread = { ...event(SECOND).features, user_txn_count: null }

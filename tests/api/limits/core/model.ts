@@ -6,7 +6,10 @@ import type { Limit } from '../../../../api/limits/core/formulas.ts'
  * Times are in µs.
  */
 export interface Model {
-  /** Returns true if a request that takes this number of units, by default one, is admitted. */
+  /**
+   * Decides a request that takes this number of units, by default one, and counts it if it is admitted.
+   * @returns whether the request is admitted
+   */
   request(nowUs: number, units?: number): boolean
 }
 

@@ -88,7 +88,7 @@ test('requests of a second are counted by kind, with their cost, and callers tha
   ])
 })
 
-test('seconds that occur again after the clock is set back do not replace the earlier records of these seconds', async () => {
+test('after the clock is set back, the record of a repeated second does not replace the earlier record of that second', async () => {
   const { clock, written, ask, tick, close } = recorded()
   const pass = (ms: number) => {
     clock.ms += ms
@@ -143,7 +143,7 @@ test('the record of a second fits into a Kafka batch, even after 5,000 requests 
   expect(record.entries.length + record.left_out).toBe(asked)
 })
 
-test('a long path that is cut within a character does not cost the records of its second', async () => {
+test('the records of a second can be encoded even if a long path is cut within a character', async () => {
   const { written, ask, close } = recorded()
   ask(`/${'a'.repeat(198)}😀`, REFUSED)
   await close()

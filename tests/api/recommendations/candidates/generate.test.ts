@@ -36,7 +36,7 @@ test('trending items are candidates even if the neighbours, the nearest items an
   expect(similar.at(-1)?.itemId).toBe(nearest[149].itemId)
 })
 
-test('each channel adds no more candidates than its share: 200 by vector, 50 trending, 50 of editors and 30 per preference', async () => {
+test('each channel adds at most its share of candidates: 200 by vector, 50 editorial, 30 per preference, and 50 trending or, in a trending list, 200', async () => {
   const items = itemTable()
   for (const itemId of idsFrom(1, ITEMS)) {
     const brand = itemId > 1_600n ? 'Acme' : 'Other'

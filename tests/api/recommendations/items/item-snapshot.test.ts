@@ -32,7 +32,10 @@ function statsOf(random: Random): ItemStats {
   return { at: NOW - integer(random, NOW / 2), ...counts, rating_sum: 3, interactions: integer(random, 900) }
 }
 
-/** Returns a function that puts a random item or random statistics into a table, or deletes an item. */
+/**
+ * Returns a function that puts a random item or random statistics into a table, or deletes an item.
+ * @param at the `updated_at` of the random item
+ */
 function changeOf(random: Random, at: number): Change {
   const itemId = BigInt(1 + integer(random, 2 * ITEMS))
   const kind = random()
@@ -75,7 +78,7 @@ async function* asRead(blocks: readonly Buffer[]): AsyncGenerator<Buffer> {
   yield* blocks
 }
 
-test('if a table changes while it is saved, the loaded table equals it after the same changes', async () => {
+test('a table that was saved while it changed equals the original when it is loaded and gets the same changes', async () => {
   const random = seededRandom(5)
   const table = itemTable()
   for (let row = 0; row < ITEMS; row++) table.putItem(BigInt(1 + row), itemOf(random, 1))

@@ -83,7 +83,7 @@ test('several interactions with an item count like one interaction with the sum 
   await model.close()
 })
 
-test('of items newer than itself, a model keeps only the vectors of those added last, so that a growing catalogue does not fill the memory', async () => {
+test('a model keeps the vectors of newer items only for those that were added last, so that a growing catalogue does not fill the memory', async () => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0, 'title:cold': 1 } })
   const model = await openModel(folder, { mostAdded: 2 })
   const add = (itemId: bigint, title: string) => model.addItem({ itemId, title, categoryPath: '', attributes: {} })
@@ -151,7 +151,7 @@ test.each<[string, (content: Buffer) => Buffer]>([
   ['gram.f64', (content) => Buffer.alloc(content.length, Buffer.from(Float64Array.of(-1).buffer))],
   ['items.f16', (content) => Buffer.alloc(content.length, Buffer.from([0, 0x7c]))],
   ['trees.txt', (content) => Buffer.from(content.toString().replace('decision_type=2', 'decision_type=1'))],
-])('if the %s of a bundle cannot be used, the bundle is reported as damaged, and its factors are closed', async (name, damage) => {
+])('if the %s of a bundle cannot be used, the bundle is reported as damaged, and its file of factors is closed', async (name, damage) => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, damage: { [name]: damage } })
   await expect(openModel(folder)).rejects.toBeInstanceOf(BundleError)
   const descriptors = existsSync(OPEN_FILES) ? readdirSync(OPEN_FILES) : []

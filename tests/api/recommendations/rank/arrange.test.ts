@@ -13,7 +13,7 @@ interface Item {
   readonly score: number
   readonly genre?: string
   readonly ageDays?: number
-  /** Default: the model has no vector of the item. */
+  /** By default, the model has no vector for the item. */
   readonly vector?: readonly number[]
 }
 
@@ -59,7 +59,7 @@ test('the limit per genre moves no more than two explored items into the first 2
   expect(isCapRelaxed).toBe(false)
 })
 
-test('the boost multiplies the scores of items below the maximum age, and of no others', () => {
+test('the boost multiplies the scores of items younger than the maximum age, and of no others', () => {
   const all = [
     { score: 0.54, ageDays: 31 },
     { score: 0.53, ageDays: 30 },
@@ -70,7 +70,7 @@ test('the boost multiplies the scores of items below the maximum age, and of no 
   expect(arrangedIds(all, { boost: { factor: 1.1, maxAgeDays: 30 } })).toEqual([3, 1, 2, 4])
 })
 
-test('with diversity, each place gets the item with the highest value of 0.7 times its score minus 0.3 times its highest similarity', () => {
+test('with diversity, each place gets the item with the highest value of 0.7 times its score minus 0.3 times its highest similarity to an earlier item', () => {
   const [first, halfSimilar, other] = [
     [1, 0, 0, 0],
     [0.5, Math.sqrt(0.75), 0, 0],
@@ -98,7 +98,7 @@ test('with diversity, items without vectors are similar if they have the same ge
   expect(arrangedIds(all, { diversity: true })).toEqual([1, 3, 4, 2, 5])
 })
 
-test('diversity moves none but the best 100 items into the list', () => {
+test('with diversity, only the 100 items with the highest scores can be in the list', () => {
   const alike = Array.from({ length: 99 }, () => ({ score: 0.9, vector: [1, 0, 0, 0] }))
   const different = [
     { score: 0.85, vector: [0, 1, 0, 0] },

@@ -10,8 +10,8 @@ const DAY_MS = 86_400_000
 const START = Date.UTC(2026, 0, 1)
 
 /**
- * Swipes among a few users. There are so few pairs that mutual right-swipes recur after a match, and swipes expire.
- * Steps of whole and half days hit the edge of the join's time span.
+ * Swipes among a few users. There are so few pairs that mutual right-swipes recur after a match. Steps of whole and
+ * half days let swipes expire, and hit the edge of the join's time span.
  */
 const swipesArbitrary = fc
   .array(
