@@ -110,7 +110,7 @@ const KINDS: readonly Kind[] = [
 ]
 
 const BRANDS = ['Aldwin', 'Borea', 'Corvane', 'Delmar', 'Everin', 'Fjordby']
-/** Prices are one cent below a multiple of this number, so they end with 99 cents. */
+/** Selling prices are one cent below a multiple of this number, so they end with 99 cents. */
 const CENTS_PER_UNIT = 100
 const ON_SALE = 0.25
 const USUAL_PRICE = 1.25

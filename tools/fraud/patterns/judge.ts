@@ -42,7 +42,10 @@ export interface TrafficReport {
    * look better than they are, so it must not be reported alone.
    */
   readonly falsePositivesWithoutVictims: number
-  /** Shares of the payments and of the occurrences of each pattern that are found, that is, reviewed or blocked. */
+  /**
+   * Shares of the payments and occurrences of each pattern that are found. A payment is found if it is reviewed or
+   * blocked. An occurrence is found if at least one of its payments is found.
+   */
   readonly patterns: Readonly<Record<Pattern, { readonly payments: number; readonly occurrences: number }>>
 }
 

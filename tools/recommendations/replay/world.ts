@@ -53,7 +53,8 @@ export interface ReplayWorld {
   putUser(userId: bigint, user: RecommendationUser): void
   putPreferences(userId: bigint, preferences: UserPreferences): void
   /**
-   * Adds an editors' list. The list is used only since its last change, because its earlier content is no longer known.
+   * Adds an editors' list. The list is used only from the time of its last change, because its earlier content is no
+   * longer known.
    */
   putEditorial(name: string, list: EditorialList): void
   /** Applies an interaction. Interactions must be applied in chronological order. */
