@@ -11,8 +11,8 @@ const PAYMENTS_PER_DAY = 120
 const COMPROMISED = 1
 
 /**
- * Returns payments for the given number of days, in the format of the public data set. Payments with a high amount or at
- * a compromised terminal are fraudulent.
+ * Returns payments for the given number of days, in the format of the public data set. Payments with a high amount or
+ * at a compromised terminal are fraudulent.
  */
 export function recordingOf(days: number): string {
   const random = seededRandom(3)

@@ -19,7 +19,7 @@ const LATE_SHARE = 0.01
 const TOO_LATE_SHARE = 0.002
 const AHEAD_SHARE = 0.0005
 const MALFORMED_SHARE = 0.0005
-/** Probability that a term is drawn with the frequencies of the user's country. */
+/** Probability that a term is drawn with the frequencies of the tweet's country. */
 const LOCAL_SHARE = 0.4
 /**
  * Time from the start of one retweet storm to the start of the next. In a storm, many users retweet the same tweet for
