@@ -154,7 +154,7 @@ export function demoStream({ seed, rate, startAt }: DemoOptions): DemoStream {
     return tweet(time, user, homeOf(user).woeid, [SPAM_TAGS[user % SPAM_TAGS.length]], botScore)
   }
 
-  /** Returns the home city of a user. Equal seeds give the same user the same city. */
+  /** Returns a user's home city. Equal seeds give the same user the same city. */
   function homeOf(user: number) {
     return pickCity(seededRandom(seed ^ Math.imul(user, 0x9e3779b1)))
   }

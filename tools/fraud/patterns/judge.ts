@@ -21,7 +21,7 @@ export interface RuledPayment {
   /** The action of the winning rule; undefined if no rule matches. */
   readonly action: RuleAction | undefined
   /**
-   * False for normal payments of a person after an unconfirmed fraud. Such payments look suspicious, for example
+   * False for a person's normal payments after an unconfirmed fraud. Such payments look suspicious, for example
    * because the fraud took place far away. Generated traffic has too many frauds, and therefore too many of these
    * payments.
    */
