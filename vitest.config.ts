@@ -56,7 +56,7 @@ export default defineConfig({
           name: 'unit',
           include: ['tests/**/*.test.ts', 'docs/guide/**/*.test.ts'],
           exclude: [integration, endToEnd, chaos, browser, guideOnBroker],
-          // Starting a process for each file would take a third of the CPU time. A process's files share imports.
+          // Starting a process for each file would take a third of the CPU time. Files in a process share imports.
           isolate: false,
           testTimeout: UNIT_TIMEOUT_MS,
           hookTimeout: UNIT_TIMEOUT_MS,

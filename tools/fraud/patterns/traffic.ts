@@ -25,7 +25,7 @@ const DAY_MS = 86_400_000
 const DEFAULT_START_MS = Date.UTC(2026, 0, 1)
 /** Share of the period that passes before the first fraud, so that people have a history. */
 const QUIET_SHARE = 0.3
-/** Victims make more payments per day than this: more than one payment in two days. */
+/** Lower limit of a victim's mean number of payments per day: one payment in two days. */
 const LEAST_PAYMENTS_PER_DAY = 0.5
 
 /**

@@ -17,7 +17,7 @@ ROWS_AT_ONCE = 65_536
 
 
 def token_factors(tokens, factors, known):
-    """Computes token vectors by ridge regression, so that those of an item's tokens add up to about the item's factors."""
+    """Computes token vectors by ridge regression. The vectors of an item's tokens add up to about its factors."""
     rows = tokens[known]
     gram = (rows.T @ rows).toarray()
     gram[numpy.diag_indices_from(gram)] += TOKEN_REGULARIZATION
