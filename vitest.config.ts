@@ -8,11 +8,11 @@ const STACK_TEST_TIMEOUT_MS = 120_000
 const END_TO_END_TIMEOUT_MS = 300_000
 /** A poll ends when its condition holds, so a long limit costs nothing. The default of 1 s fails on a busy machine. */
 const POLL_TIMEOUT_MS = 30_000
-/** Length, in characters, up to which the message of a failed assertion shows a value whole. */
+/** Maximum length, in characters, of a value that the message of a failed assertion shows in full. */
 const LONGEST_VALUE = 2_000
 /**
  * Real servers occasionally miss a deadline on a busy machine. `npm test` lists every test that needed a second try.
- * Tests of exact output set `AT_FIRST_TRY` and are never repeated.
+ * Tests of guarantees that must hold under any fault set `AT_FIRST_TRY`, so they are never repeated.
  */
 const STACK_RETRIES = 1
 /** Number of test processes for two cores. Next to a broker, further processes would only slow each other down. */
@@ -56,7 +56,7 @@ export default defineConfig({
           name: 'unit',
           include: ['tests/**/*.test.ts', 'docs/guide/**/*.test.ts'],
           exclude: [integration, endToEnd, chaos, browser, guideOnBroker],
-          // Starting a process for each file would take a third of the CPU time. Each file still gets fresh modules.
+          // Starting a process for each file would take a third of the CPU time. Files in a process share imports.
           isolate: false,
           testTimeout: UNIT_TIMEOUT_MS,
           hookTimeout: UNIT_TIMEOUT_MS,

@@ -15,7 +15,7 @@ const FULL_BYTES = 4 * 1024 * 1024
 export interface TopicProducer<K, V> {
   /** Queues the record without sending it. Call `flush` when the producer is full, and at intervals. */
   send(key: K, value: V, timestamp: number): void
-  /** Queues bytes that violate the topic's format. */
+  /** Queues a record with arbitrary bytes as its value, which may violate the topic's format. */
   sendBytes(key: string, value: Uint8Array, timestamp: number): void
   readonly isFull: boolean
   /** Resolves when all records are acknowledged. */

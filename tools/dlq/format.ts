@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import type { DeadLetterRecord } from '../../pipelines/engine/index.ts'
 
 /**
- * Formats a summary of the dead letters of one topology or sink: one line for each combination of code and processor,
- * and one line for the letters that were replayed.
+ * Formats a summary of the dead letters of one topology or sink. The first line counts the letters that were not
+ * replayed. One line for each combination of their codes and processors follows, and one line for the replayed letters.
  */
 export function formatSummary(name: string, letters: readonly DeadLetterRecord[]): string {
   const open = letters.filter((letter) => !letter.replayed)

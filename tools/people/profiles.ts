@@ -33,7 +33,7 @@ const KINDS = [
  */
 const AGES = [18, 21, 23, 24, 25, 26, 26, 27, 28, 29, 30, 31, 32, 33, 35, 37, 39, 42, 46, 52, 70]
 
-/** Reads the public profiles in the order of the file. */
+/** Reads at most `most` public profiles, in the order of the file. */
 export async function readProfiles(path: string, most: number = Number.POSITIVE_INFINITY): Promise<ProfileRow[]> {
   const rows: ProfileRow[] = []
   for await (const { age, sex, orientation } of readCsv(path)) {

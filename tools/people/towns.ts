@@ -31,7 +31,7 @@ export const LARGEST_TOWNS: readonly Town[] = [
 
 /**
  * Reads the towns around San Francisco.
- * @param folder the public data set of places
+ * @param folder the folder of the public data set of places
  */
 export async function readTowns(folder: string): Promise<Town[]> {
   const towns: Town[] = []

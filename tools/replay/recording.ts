@@ -54,8 +54,8 @@ const HOME_OF_EVENT: readonly [part: string, country: string][] = [
 const HOME_SHARE = 0.5
 
 /**
- * Converts recorded tweets to tweets of the platform. The recording contains neither users nor places. Both are derived
- * from the tweet's id, so they are the same in every replay.
+ * Creates a function that converts recorded tweets to tweets of the platform. The recording contains neither users nor
+ * places. Both are derived from the tweet's id, so they are the same in every replay.
  */
 export function tweetMaker(): (recorded: RecordedTweet, createdAt: number) => Tweet {
   const anywhere = cityPick(citiesOf(ENGLISH_SPEAKING))

@@ -388,7 +388,7 @@ describe('a store of blobs in a bucket', () => {
     await freed
   })
 
-  it('closes the file of a draft if its server cannot be reached', async () => {
+  it('closes the file of a draft if the server of the bucket cannot be reached', async () => {
     const client = await s3Client('http://127.0.0.1:1')
     onTestFinished(() => client.destroy())
     const sent = vi.spyOn(client, 'send')

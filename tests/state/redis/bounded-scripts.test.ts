@@ -121,7 +121,7 @@ test('an error from a faulty script is thrown unchanged and leaves the circuit c
   expect((await reason()).reason).toBe('circuit_open')
 })
 
-test('each server of a cluster has its own circuit, and a script cannot use keys of several hash tags', async () => {
+test('each server of a cluster has its own circuit, and a script cannot use keys with different hash tags', async () => {
   const slots = Array.from({ length: 16_384 }, (_, slot) => [slot < 8_192 ? 'one:1' : 'two:2'])
   const { state, scripts, run, reason } = echoRedis({ isCluster: true, slots })
   // Slots 3,300 and 15,495.

@@ -23,7 +23,7 @@ test('a circuit opens after a failure, admits one batch as a probe after the pau
   expect([one.isOpen, one.admit()]).toEqual([false, 'send'])
 })
 
-test('pauses double up to 200 ms and start from the minimum after an answer', () => {
+test('pauses double up to 200 ms, and are at the minimum again after an answer', () => {
   const { clock, one } = clocked()
   one.failed()
   const pauses: number[] = []

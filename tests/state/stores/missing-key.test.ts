@@ -11,7 +11,7 @@ interface Pair {
   readonly number: number
 }
 
-/** A key that the types of a program promise, but that a missing field or an index beyond the end does not provide. */
+/** Returns `undefined` typed as a key, like a missing field or an array element beyond the end. */
 function missing<K>(): K {
   return undefined as K
 }

@@ -287,7 +287,7 @@ describe('the only page of a set', () => {
     return { backend, store, looked, commit }
   }
 
-  /** Removes the expiry marks, as if an older version without marks had written the pages. */
+  /** Removes the marks of the only pages, as if an older version without marks had written these pages. */
   function forgetMarks(backend: ReturnType<typeof memoryBackend>): void {
     const session = backend.session(TOPOLOGY)
     const column = session.column(STORE, PARTITION)

@@ -71,7 +71,7 @@ it('a blob is closed when its local file cannot be created', async () => {
   expect(close).toHaveBeenCalledOnce()
 })
 
-it('a record whose length differs from that of the blob is refused', async () => {
+it('a version whose record states a wrong length for a blob is refused', async () => {
   const version = await publish(4, { vectors: 'four' })
   for (const bytes of [3, 5]) {
     await expect(local.fetch({ ...version, files: [{ ...version.files[0], bytes }] })).rejects.toThrow(VersionRefusedError)
@@ -116,7 +116,7 @@ it.each<[string, Partial<FileVersion>]>([
   ['no files', { files: [] }],
   ['an invalid hash', { files: [{ ...file, hash: 'abc' }] }],
   ['a negative length', { files: [{ ...file, bytes: -1 }] }],
-  ['no sequence', { sequence: 0 }],
+  ['the sequence 0', { sequence: 0 }],
 ])('a version with %s is refused', (_, fault) => {
   expect(() => checkVersion(fine)).not.toThrow()
   expect(() => checkVersion({ ...fine, ...fault })).toThrow(VersionRefusedError)

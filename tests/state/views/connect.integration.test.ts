@@ -23,7 +23,7 @@ async function opened() {
   return { direct, place: { url, cluster: false }, vanish }
 }
 
-test('reads and writes reach the Redis that replaces a Redis whose host vanished without closing its connections', async () => {
+test('after the host of Redis vanished without closing its connections, reads and writes reach the new Redis', async () => {
   const { place, vanish } = await opened()
   const sink = connectSinkRedis(place, silent)
   const lookup = connectLookupRedis(place, silent)

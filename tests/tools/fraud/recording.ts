@@ -7,12 +7,12 @@ const MINUTES_PER_DAY = 1_440
 const CUSTOMERS = 40
 const TERMINALS = 30
 const PAYMENTS_PER_DAY = 120
-/** Highest number of the terminals that are compromised in the last 20 of every 30 days. */
+/** Terminals with numbers up to this one are compromised in the last 20 of every 30 days. */
 const COMPROMISED = 1
 
 /**
- * Returns payments of this number of days in the format of the public data set. Payments with a high amount or at a
- * compromised terminal are fraudulent.
+ * Returns payments for the given number of days, in the format of the public data set. Payments with a high amount or
+ * at a compromised terminal are fraudulent.
  */
 export function recordingOf(days: number): string {
   const random = seededRandom(3)

@@ -14,7 +14,7 @@ const UNSEEN = { seed: 4_711, people: 400, days: 30, occurrences: 25 }
 /** Options that make frauds about as frequent as in real traffic. */
 const RARE_FRAUDS = { ...UNSEEN, occurrences: 1 }
 const MOST_FALSE_POSITIVES = 0.01
-/** Maximum share of fraudulent payments in all payments of RARE_FRAUDS. */
+/** Maximum share of fraudulent payments among all payments of RARE_FRAUDS. */
 const MOST_FRAUDS = 0.01
 const LEAST_FOUND = 0.95
 
@@ -29,7 +29,7 @@ async function judged(options: TrafficOptions) {
   return { ...judge(ruled, scores, DEFAULT_POLICY), fraudShare: frauds / ruled.length }
 }
 
-test('the shipped models and the seeded rules find more than 95 % of the frauds of each pattern of an unseen seed', async () => {
+test('on traffic of an unseen seed, the shipped models and the seeded rules find more than 95 % of the frauds of each pattern', async () => {
   const { blocked, falsePositives, falsePositivesWithoutVictims, patterns } = await judged(UNSEEN)
   expect(falsePositivesWithoutVictims).toBeLessThan(MOST_FALSE_POSITIVES)
   // In this test, one payment in seven is fraudulent, so many users are victims, and their normal payments look

@@ -8,7 +8,7 @@ import { waitUntil } from '../../../deploy/local/wait.ts'
 const FOLDER = join(import.meta.dirname, '../../../tools/recommendations/python')
 /** A Python program that runs for ten minutes, unless `end_with_parent` ends it. */
 const PROGRAM = `import sys, time; sys.path.insert(0, ${JSON.stringify(FOLDER)}); from parent import end_with_parent; end_with_parent(); time.sleep(600)`
-/** A Node program that starts the Python program as \`runPython\` does, and prints its process id. */
+/** A Node program that starts the Python program as `runPython` does, and prints the process id of that program. */
 const STARTER = `console.log(require('node:child_process').execFile('python3', ['-c', process.argv[1]]).pid)`
 
 test('a Python program ends when the process that started it is killed', async () => {

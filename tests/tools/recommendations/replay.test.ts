@@ -129,7 +129,7 @@ test('a list in the replay has the same items, scores and ranking features as in
   }
 })
 
-test("in the replay, an editor's list counts only since its last change", async () => {
+test("in the replay, an editor's list counts only from the time of its last change", async () => {
   const world = replayWorld()
   for (let id = 100n; id < 100n + BigInt(ITEMS); id++) world.putItem(id, itemOf(id))
   world.putEditorial('picks', listOf([103n], START))

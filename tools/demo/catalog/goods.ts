@@ -37,7 +37,7 @@ interface Kind {
   /** The attribute in which the variants of a product differ. */
   readonly attribute: string
   readonly values: readonly string[]
-  /** Range of the prices of a product's first variant, in cents. */
+  /** Price range of a product's first variant, in cents. */
   readonly from: number
   readonly to: number
   readonly grams: number
@@ -110,12 +110,12 @@ const KINDS: readonly Kind[] = [
 ]
 
 const BRANDS = ['Aldwin', 'Borea', 'Corvane', 'Delmar', 'Everin', 'Fjordby']
-/** Prices are one cent below a multiple of this number, so they end with 99 cents. */
+/** Selling prices are one cent below a multiple of this number, so they end with 99 cents. */
 const CENTS_PER_UNIT = 100
 const ON_SALE = 0.25
 const USUAL_PRICE = 1.25
 
-/** Returns the products of a seller. Equal arguments give equal products. */
+/** Returns a seller's products. Equal arguments give equal products. */
 export function demoProducts(seed: number, { id }: DemoSeller, count: number): DemoProduct[] {
   const random = seededRandom(seed + Number(id))
   return Array.from({ length: count }, (_, index) => demoProduct(random, `demo-${id}-${index}`))

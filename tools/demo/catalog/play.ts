@@ -34,8 +34,8 @@ export const catalogDemo: DemoService = {
 }
 
 /**
- * Performs the event through the API. Refused requests are counted and not repeated, with one exception: a variant that
- * is out of stock is delivered, and then reserved again.
+ * Performs the event through the API. Refused requests are counted and not repeated, with one exception: if a variant
+ * is out of stock, a delivery arrives, and the reservation is repeated.
  */
 export async function perform(event: ShopEvent, client: DemoClient, count: Count): Promise<void> {
   switch (event.kind) {

@@ -17,7 +17,7 @@ const NEWEST_ACCOUNTS_MS = 60 * DAY_MS
 /** Share of payments that belong to frauds. */
 const FRAUD_SHARE = 0.01
 /**
- * Maximum number of payments of a fraud. Together with FRAUD_SHARE, this limit keeps blocked payments below 1 % of all
+ * Maximum number of payments in a fraud. Together with FRAUD_SHARE, this limit keeps blocked payments below 1 % of all
  * payments in any five minutes. Above 1 %, the guard would raise an alert.
  */
 const LONGEST_FRAUD = 12

@@ -4,7 +4,7 @@ import type { StreamSession } from '../../session.ts'
 const MAX_IN_FLIGHT = 8
 const REPORT_EVERY_MS = 15_000
 
-/** Counts what has happened, for the report. */
+/** Counts one occurrence of `what` for the report. */
 export type Count = (what: string) => void
 
 export interface RequestStream<Event> {

@@ -43,7 +43,7 @@ export async function servedClient({ say, stopped, pause }: StreamSession, quest
   return undefined
 
   function refusalOf(status: number): string | undefined {
-    if (status === 401) return `the API at ${url} does not accept tokens of this machine's development key`
+    if (status === 401) return `the API at ${url} does not accept tokens signed with this machine's development key`
     return status === 404 ? `the API at ${url} does not run ${what}` : undefined
   }
 }

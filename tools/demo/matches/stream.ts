@@ -62,7 +62,7 @@ export interface DemoMatchOptions {
 }
 
 /**
- * Creates an endless stream of actions of users of the match feed. Equal options give equal streams. Swipes depend on
+ * Creates an endless stream of actions by users of the match feed. Equal options give equal streams. Swipes depend on
  * popularity: the most popular users get the most swipes and the most likes.
  */
 export function demoMatches({ seed, rate, startAt }: DemoMatchOptions): DemoMatches {

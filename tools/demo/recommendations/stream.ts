@@ -1,6 +1,6 @@
 import { integer, pick, type Random, seededRandom } from '../../random/random.ts'
 
-/** An action of a visitor of the shop. */
+/** A visitor's action in the shop. */
 export interface VisitEvent {
   /** Epoch ms. */
   readonly at: number

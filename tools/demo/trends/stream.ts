@@ -19,7 +19,7 @@ const LATE_SHARE = 0.01
 const TOO_LATE_SHARE = 0.002
 const AHEAD_SHARE = 0.0005
 const MALFORMED_SHARE = 0.0005
-/** Probability that a term is drawn with the frequencies of the user's country. */
+/** Probability that a term is drawn with the frequencies of the tweet's country. */
 const LOCAL_SHARE = 0.4
 /**
  * Time from the start of one retweet storm to the start of the next. In a storm, many users retweet the same tweet for
@@ -154,7 +154,7 @@ export function demoStream({ seed, rate, startAt }: DemoOptions): DemoStream {
     return tweet(time, user, homeOf(user).woeid, [SPAM_TAGS[user % SPAM_TAGS.length]], botScore)
   }
 
-  /** Returns the home city of a user. Equal seeds give the same user the same city. */
+  /** Returns a user's home city. Equal seeds give the same user the same city. */
   function homeOf(user: number) {
     return pickCity(seededRandom(seed ^ Math.imul(user, 0x9e3779b1)))
   }

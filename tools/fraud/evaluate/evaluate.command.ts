@@ -2,8 +2,8 @@ import { command } from '../../../scripts/command-line/command.ts'
 import { duration, required, text } from '../../../scripts/command-line/option.ts'
 
 /**
- * A date alone, which JavaScript reads as UTC. It would read many other formats, such as 2018/07/01, in the time zone
- * of the machine.
+ * A date without a time, which JavaScript reads as UTC. Many other formats, such as 2018/07/01, would be read in the
+ * time zone of the machine.
  */
 const DAY = /^\d{4}-\d{2}-\d{2}$/
 

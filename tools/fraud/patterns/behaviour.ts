@@ -28,7 +28,7 @@ const LEAST_JOURNEY_HOURS = 4
 const TRIP_DAYS = [2, 8] as const
 const SESSION_SECONDS = [20, 3_600] as const
 
-/** Yields the normal payments of a person in chronological order. */
+/** Yields a person's normal payments in chronological order. */
 export function* behave(random: Random, { merchants }: World, person: Person, startAt: number, endAt: number): Generator<PaymentParts> {
   let number = 0
   let devices = person.devices

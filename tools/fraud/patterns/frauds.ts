@@ -166,7 +166,7 @@ function newAccount({ random, world, name, at }: Scene): PaymentParts[] {
   })
 }
 
-/** Many accounts pay on one device. */
+/** Many accounts pay from one device. */
 function deviceFarm({ random, world, name, at }: Scene): PaymentParts[] {
   const address = serverAddress(random)
   const merchants = Array.from({ length: 3 }, () => pick(random, world.merchants))
@@ -190,7 +190,7 @@ function deviceFarm({ random, world, name, at }: Scene): PaymentParts[] {
   })
 }
 
-/** A launderer splits a large sum into transfers that stay below the amount that banks must report. */
+/** A launderer splits a large sum into transfers below the amount that banks must report. */
 function structuring({ random, world, name, at, victim }: Scene): PaymentParts[] {
   const merchants = Array.from({ length: 3 }, () => pick(random, world.merchants))
   let time = at

@@ -21,7 +21,7 @@ export interface RuledPayment {
   /** The action of the winning rule; undefined if no rule matches. */
   readonly action: RuleAction | undefined
   /**
-   * False for normal payments of a person after an unconfirmed fraud. Such payments look suspicious, for example
+   * False for a person's normal payments after an unconfirmed fraud. Such payments look suspicious, for example
    * because the fraud took place far away. Generated traffic has too many frauds, and therefore too many of these
    * payments.
    */
@@ -42,7 +42,10 @@ export interface TrafficReport {
    * look better than they are, so it must not be reported alone.
    */
   readonly falsePositivesWithoutVictims: number
-  /** Shares of the payments and of the occurrences of each pattern that are found, that is, reviewed or blocked. */
+  /**
+   * Shares of the payments and occurrences of each pattern that are found. A payment is found if it is reviewed or
+   * blocked. An occurrence is found if at least one of its payments is found.
+   */
   readonly patterns: Readonly<Record<Pattern, { readonly payments: number; readonly occurrences: number }>>
 }
 

@@ -55,7 +55,7 @@ export function partsOf(person: Person): Pick<PaymentParts, 'userId' | 'openedAt
 }
 
 /**
- * Creates a request that lacks some of the optional fields, and the facts that databases contain about its IP address.
+ * Creates a request and the facts that databases contain about its IP address. The request lacks some optional fields.
  */
 export function paymentOf(random: Random, parts: PaymentParts): { readonly request: FraudRequest; readonly ip: FraudIpFacts } {
   const { address, place, card, merchant, isSparse } = parts

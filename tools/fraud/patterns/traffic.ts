@@ -25,11 +25,11 @@ const DAY_MS = 86_400_000
 const DEFAULT_START_MS = Date.UTC(2026, 0, 1)
 /** Share of the period that passes before the first fraud, so that people have a history. */
 const QUIET_SHARE = 0.3
-/** Minimum number of payments per day of a victim: one payment in two days. */
+/** Lower limit of a victim's mean number of payments per day: one payment in two days. */
 const LEAST_PAYMENTS_PER_DAY = 0.5
 
 /**
- * Returns payments of normal people and of all patterns of fraud, in chronological order. The seed determines all
+ * Returns normal payments and the payments of all fraud patterns, in chronological order. Equal options give equal
  * payments.
  */
 export function generateTraffic({ seed, people, days, occurrences, startAt = DEFAULT_START_MS }: TrafficOptions): GeneratedPayment[] {

@@ -49,7 +49,7 @@ export interface WorldOptions {
   readonly startAt: number
   /** Epoch ms. */
   readonly endAt: number
-  /** Prefix of all ids, so that several worlds have no entity in common. */
+  /** Prefix of all ids, so that several worlds have no ids in common. */
   readonly name: string
 }
 

@@ -1,4 +1,4 @@
-"""Trains one model per entry of the job and writes it as ONNX, with vectors whose scores every runtime must reproduce."""
+"""Trains the models of the job, writes them as ONNX, and reports vectors whose scores every runtime must reproduce."""
 
 import json
 

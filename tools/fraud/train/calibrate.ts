@@ -14,8 +14,8 @@ const LEAST_HIGH = 0.2
 const DECIMALS = 1e5
 const STEPS = 16
 /**
- * Models that never block a payment. A suspicion of money laundering is no reason to refuse a payment, but analysts
- * review it.
+ * Models that never block a payment. A suspicion of money laundering is no reason to refuse a payment, but it is a
+ * reason for a review by analysts.
  */
 const NEVER_BLOCKS: ReadonlySet<ModelName> = new Set(['money_laundering'])
 

@@ -12,9 +12,10 @@ const HISTORY_OF_VERDICTS = ['fraud', 'risk_tier']
 const LEARNED_BY_HEART = ['time.hour_utc', 'time.weekday_utc', 'merchant.txn_count_7d', 'merchant.txn_count_30d']
 
 /**
- * Returns whether the default models read an input. Some inputs are meaningless in generated traffic, such as hours and
- * the sizes of merchants. Counts and rates of confirmed frauds are also excluded, because in generated traffic nearly
- * every entity with a confirmed fraud commits further frauds. The seeded rules cover this risk.
+ * Returns whether the default models read an input. Inputs that are meaningless in generated traffic, such as hours and
+ * the sizes of merchants, are excluded. Counts and rates of confirmed frauds, and risk tiers, are excluded as well,
+ * because in generated traffic nearly every entity with a confirmed fraud commits further frauds. The seeded rules
+ * cover this risk.
  */
 export function isUsed(input: string): boolean {
   return !LEARNED_BY_HEART.includes(input) && !HISTORY_OF_VERDICTS.some((part) => input.includes(part))

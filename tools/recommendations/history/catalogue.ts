@@ -13,7 +13,7 @@ const TIME_LIMIT_MS = 10 * 60_000
 const log = { info() {}, warn() {}, error() {}, debug() {} }
 
 /**
- * Reads the data about items, users and editors' lists from their topics.
+ * Reads items, users, their preferences and editors' lists from their topics.
  * @throws Error when the topics cannot be read within ten minutes
  */
 export async function readCatalogue({ brokers, security, schemaRegistryUrl }: KafkaSettings, signal?: AbortSignal): Promise<Catalogue> {

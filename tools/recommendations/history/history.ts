@@ -38,7 +38,7 @@ export interface HistoryBuilder {
 
 const TYPES: readonly InteractionType[] = ['VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL', 'NOT_INTERESTED']
 const FIRST_ROWS = 65_536
-/** Minimum weight of an interaction that shows that the user liked the item, such as a whole view or 3.5 stars. */
+/** Minimum weight at which an interaction counts as a choice. A whole view and 3.5 stars have this weight. */
 const CHOSEN_WEIGHT = 1
 const IS_WITHDRAWN = 1
 const IS_RECOMMENDED = 2

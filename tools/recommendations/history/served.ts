@@ -14,7 +14,7 @@ type Row = [string, string, string[], number[], number[]]
 export interface ServedOptions {
   /** Epoch ms. Only lists that are at least half an hour older are read, so that all choices precede this time. */
   readonly before: number
-  /** Default: MOST_LISTS. */
+  /** Maximum number of lists. Default: MOST_LISTS. */
   readonly most?: number
   readonly signal?: AbortSignal
 }

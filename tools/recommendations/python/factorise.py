@@ -10,14 +10,14 @@ from implicit.cpu.als import AlternatingLeastSquares
 
 from parent import end_with_parent
 
-# Token weights are regularised so strongly that the vector of a token that few items have stays near zero.
+# This strong regularisation keeps the vectors of rare tokens near zero.
 TOKEN_REGULARIZATION = 5.0
 # Number of rows that are converted to doubles at a time. As doubles, these rows take 128 MB.
 ROWS_AT_ONCE = 65_536
 
 
 def token_factors(tokens, factors, known):
-    """Solves the ridge regression from tokens to factors, so that the sum of an item's tokens is near its factors."""
+    """Computes token vectors by ridge regression. The vectors of an item's tokens add up to about its factors."""
     rows = tokens[known]
     gram = (rows.T @ rows).toarray()
     gram[numpy.diag_indices_from(gram)] += TOKEN_REGULARIZATION

@@ -1,6 +1,6 @@
 /**
  * Returns the row with each field of bytes in memory of its own. Node takes small buffers from shared blocks of 64 KiB,
- * and a row that is kept for a long time would keep the whole blocks of its fields.
+ * so a row that is kept for a long time would prevent the release of whole blocks.
  */
 export function withOwnBytes<Row extends object>(row: Row): Row {
   let own = row

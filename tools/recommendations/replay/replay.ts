@@ -52,7 +52,7 @@ const PER_TURN = 2_000
 
 /**
  * Replays a history. Reports each test case just before the interaction that it is about, and waits for `onQuestion`
- * before it continues.
+ * before it continues. Skips a test case if the user has already watched its item, because lists leave out such items.
  */
 export async function replay(
   { history, catalogue, shown, from, to, questions, signal }: Replay,

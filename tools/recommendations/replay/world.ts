@@ -53,7 +53,8 @@ export interface ReplayWorld {
   putUser(userId: bigint, user: RecommendationUser): void
   putPreferences(userId: bigint, preferences: UserPreferences): void
   /**
-   * Adds an editors' list. The list is used only since its last change, because its earlier content is no longer known.
+   * Adds an editors' list. The list is used only from the time of its last change, because its earlier content is no
+   * longer known.
    */
   putEditorial(name: string, list: EditorialList): void
   /** Applies an interaction. Interactions must be applied in chronological order. */
@@ -194,7 +195,7 @@ export function replayWorld(): ReplayWorld {
   }
 }
 
-/** Removes the session of a user who has been inactive, as the timer of the stream does. */
+/** Removes the session of a user who has been inactive, as the stream's timer does. */
 function stateAt(state: UserState, time: number): UserState {
   const isForgotten = state.last_event_at !== null && time - state.last_event_at >= FORGET_AFTER_MS
   return isForgotten ? withoutVisit(state) : state

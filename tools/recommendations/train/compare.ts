@@ -13,11 +13,11 @@ export interface Comparison {
    */
   readonly candidate: number
   readonly inForce: number
-  /** The means of both versions for groups of test cases, by the number of earlier interactions of the user. */
+  /** The means of both versions for groups of test cases, by the number of the user's earlier interactions. */
   readonly groups: readonly GroupQuality[]
   /**
-   * Bounds of the 95 % interval of the difference between the means. With fewer than two users, the interval is -1 to
-   * 1.
+   * Bounds of the 95 % interval of the difference `candidate - inForce`. With fewer than two users, the interval is -1
+   * to 1.
    */
   readonly low: number
   readonly high: number

@@ -17,8 +17,8 @@ export interface ItemTokens {
  */
 const LEAST_ITEMS = 2
 /**
- * Maximum number of tokens. If there are more, the most frequent tokens are kept, because a million titles may contain
- * a million different words. Every API process holds the vectors of the tokens (8 MB), and training solves equations
+ * Maximum number of tokens. If there are more, the most frequent tokens are kept. A million titles may contain a
+ * million different words, but every API process holds the vectors of the tokens (8 MB), and training solves equations
  * with one unknown per token.
  */
 const MOST_TOKENS = 8_192

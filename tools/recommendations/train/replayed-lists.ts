@@ -7,8 +7,8 @@ import { CHOSEN, CHOSEN_NEXT, type JudgedList } from './rank.ts'
 
 export interface ReplayedLists extends Replay {
   /**
-   * A model that has not learned from the replayed interactions. Otherwise, the ranker would give the vectors of the
-   * model too much weight.
+   * A model that has not learned from the interactions of the test cases. Otherwise, the ranker would give the vectors
+   * of the model too much weight.
    */
   readonly model: RecommendationModel
   readonly seed: number

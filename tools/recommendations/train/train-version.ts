@@ -138,7 +138,8 @@ export async function trainVersion(training: VersionTraining): Promise<TrainingO
 }
 
 /**
- * Trains on the first interactions of a history, and writes the files to `BUNDLE_FOLDER`.
+ * Trains on the beginning of a history, and writes the files to `BUNDLE_FOLDER`.
+ * @param learned number of interactions, from the first one, on which the candidate is trained
  * @returns the number of lists from which the ranker learned; `version` is undefined if there were too few lists
  */
 export async function trainCandidate(

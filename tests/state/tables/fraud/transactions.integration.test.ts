@@ -73,7 +73,7 @@ async function world() {
   return { client, score, judge: (...verdicts: readonly FraudFeedback[]) => fill(fraudFeedbackTable, ...verdicts) }
 }
 
-test('a transaction is returned with everything that was scored and its newest verdict', async () => {
+test('a transaction is returned with its complete scoring event and its newest verdict', async () => {
   const { client, score, judge } = await world()
   await judge()
   await score(EVENT)

@@ -60,7 +60,7 @@ test('a table from an earlier version gets the column for added rows, and these 
   expect(await read()).toBe(9)
 })
 
-test('the volumes of several terms include rare and frequent terms', async () => {
+test('the volumes of several terms are read together, whether the terms are rare, frequent or both', async () => {
   const { client } = await testDatabase()
   await tableStore(trendVolumesTable, client, ALONE).prepare()
   await tableStore(trendRareVolumesTable, client, ALONE).prepare()

@@ -7,7 +7,7 @@ import { fakeRedis } from '../fake-redis.ts'
 const PARTITIONS = 2
 const NEWEST = { type: undefined, after: undefined, limit: 10 }
 
-test('a list that is read while Redis is emptied is not an empty list', async () => {
+test('if Redis is emptied while the list is read, the view counts as not caught up, and the list does not count as empty', async () => {
   const redis = fakeRedis()
   redis.caughtUp(FRAUD_BLOCKLIST_VIEW, PARTITIONS)
   const { reader } = redis
@@ -22,7 +22,7 @@ test('a list that is read while Redis is emptied is not an empty list', async ()
   expect(await readBlocklist(emptied, PARTITIONS, NEWEST)).toBe(NOT_CAUGHT_UP)
 })
 
-test('entries that are read while Redis is emptied are not missing from the page', async () => {
+test('if Redis is emptied while the entries of a page are read, the view counts as not caught up', async () => {
   const redis = fakeRedis()
   const entryId = 'a'.repeat(32)
   const entry = { entry_id: entryId, entity_type: 'DEVICE', created_at: 1 } as FraudBlocklistEntry

@@ -58,7 +58,7 @@ function featuresFrom(request: FraudRequest, enrichments: Enrichments) {
   return featuresOf(request, NO_IP_FACTS, enrichments).features
 }
 
-test('six payments of a user at once see 0 to 5 others', async () => {
+test('of six simultaneous payments by a user, each counts a different number of the others, from 0 to 5', async () => {
   const { enrich } = await world()
   const requests = Array.from({ length: 6 }, (_, index) => pay({ id: `t${index}`, device: 'd1' }))
   const features = await Promise.all(requests.map(async (request) => featuresFrom(request, await enrich(request))))

@@ -178,7 +178,7 @@ test('a rewind removes the stored candidates once, however often its note is sto
   expect(await stack()).toBeUndefined()
 })
 
-test('only one search of a user runs at a time', async () => {
+test('only one search for a user runs at a time', async () => {
   const { deps, keys, stack, build } = await world(3)
   await lockBuild(deps, keys, 'one')
   expect(await lockBuild(deps, keys, 'other')).toBe(false)

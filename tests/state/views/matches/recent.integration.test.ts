@@ -217,7 +217,7 @@ async function annAndBob() {
       }
       return [await of(ann, BOB), await of(BOB, ann)]
     },
-    /** Returns, for each of the two users, whether that user may swipe the other. */
+    /** Returns, for each of the two users, whether that user may no longer swipe the other. */
     async severed() {
       const of = async (userId: string, otherId: string) => (await readPair(viewReader(redis), PARTITION, userId, otherId)).isSevered
       return [await of(ann, BOB), await of(BOB, ann)]

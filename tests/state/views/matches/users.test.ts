@@ -6,7 +6,7 @@ import { MAX_KEPT_LIKES } from '../../../../state/views/matches/relation.ts'
 import { matchUsersView, userKeys } from '../../../../state/views/matches/users.ts'
 import { ANN, BOB } from '../../../pipelines/matches/swipes.ts'
 
-test('a deletion removes what the API has stored, but leaving and returning does not allow more jumps', () => {
+test('a deletion removes the profile and its stack, but not the times of jumps, so returning does not allow more jumps', () => {
   const operations = matchUsersView.operationsFor(0, ANN, { view: { user_id: ANN, deleted_at: 5 } as never, result: null })
   const deleted = operations.flatMap((operation) => (operation.op === 'del' ? [operation.key] : []))
   const { profile, stack, building, refill, resume, jumps } = userKeys(0, ANN)

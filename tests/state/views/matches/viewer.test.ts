@@ -90,7 +90,7 @@ test('a rewind is never missing while the sink moves it from the notes into the 
   expect(isNoted || state.self?.exceptions.includes(BOB)).toBe(true)
 })
 
-test('the pages of the list of blocks take into account the notes that the view does not include yet', async () => {
+test('the pages of blocked users take into account the notes that the view does not include yet', async () => {
   const keys = userKeys(0, ANN)
   const { reader, apply, caughtUp } = fakeRedis()
   const read = async (from: number, limit: number) => await readBlocks(reader, keys, from, limit)

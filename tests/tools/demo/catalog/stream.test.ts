@@ -41,7 +41,7 @@ test('the shop produces every kind of event in chronological order, and new pric
   expect(played(50)).toEqual(events.slice(0, 50))
 })
 
-test('a product that is out of stock is delivered and then reserved again, and the new reservation becomes a sale', async () => {
+test('if a variant is out of stock, a delivery arrives, and the repeated reservation becomes a sale', async () => {
   const asked: { path: string; body: unknown; caller: DemoCaller }[] = []
   const counted: string[] = []
   let stock = 0
