@@ -567,21 +567,18 @@ const COORDINATOR_ERRORS = [
   ['UNKNOWN_SERVER_ERROR', -1],
 ] as const
 
-test.each(COORDINATOR_ERRORS)(
-  'a producer retries the steps that the transaction coordinator refuses with %s',
-  async (_name, code) => {
-    const proxy = await throughProxy()
-    const transport = await connected(proxy.address)
-    const topic = await newTopic(transport, 1)
-    for (const api of ['initProducerId', 'endTxn'] as const)
-      proxy.interfere({ api, action: 'edit', edit: errorAt(ERROR_AFTER_THROTTLE_AT, code) })
-    const producer = await newProducer(transport)
-    append(producer, topic, 0, 'a')
-    await commit(producer)
-    for (const api of ['initProducerId', 'endTxn'] as const) expect(proxy.requests(api).length, api).toBeGreaterThan(1)
-    expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a'])
-  },
-)
+test.each(COORDINATOR_ERRORS)('a producer retries the steps that the transaction coordinator refuses with %s', async (_name, code) => {
+  const proxy = await throughProxy()
+  const transport = await connected(proxy.address)
+  const topic = await newTopic(transport, 1)
+  for (const api of ['initProducerId', 'endTxn'] as const)
+    proxy.interfere({ api, action: 'edit', edit: errorAt(ERROR_AFTER_THROTTLE_AT, code) })
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'a')
+  await commit(producer)
+  for (const api of ['initProducerId', 'endTxn'] as const) expect(proxy.requests(api).length, api).toBeGreaterThan(1)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a'])
+})
 
 test('with transaction version 2, a commit sends no separate requests that add partitions or offsets to the transaction', async () => {
   const proxy = await throughProxy()
