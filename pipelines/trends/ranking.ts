@@ -50,8 +50,8 @@ export function byRank(a: RankedTerm, b: RankedTerm): number {
 /** Margin above a partition's expected share of the best terms, in standard deviations. */
 const SPREAD_DEVIATIONS = 6
 /**
- * Minimum number of candidates per partition. With this minimum, the best 30 terms of a region are complete regardless
- * of how the terms are distributed over the partitions.
+ * Number of candidates that a partition sends in addition to its expected share and the margin. The best 30 terms of a
+ * region are therefore complete regardless of how the terms are distributed over the partitions.
  */
 const LEAST_CANDIDATES = 30
 

@@ -56,8 +56,8 @@ export function regionRankings(options: RegionRankingsOptions) {
   /** The counts of the rare term that is being visited. */
   const counts = new CellCounts()
   /**
-   * The candidates of the region that is being ranked, by number of the term. Candidates whose details were already
-   * sent are left out.
+   * The candidates of the region that is being ranked, by term number. Candidates whose details were already sent are
+   * left out.
    */
   let candidates = new Map<number, TrendCandidate>()
 
