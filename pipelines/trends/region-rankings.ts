@@ -62,7 +62,7 @@ export function regionRankings(options: RegionRankingsOptions) {
   let candidates = new Map<number, TrendCandidate>()
 
   /**
-   * Reports the candidates of every region that has candidates. Yields at intervals.
+   * Reports the candidates of every region in `leading.byRegion`. Yields at intervals.
    * @param take receives the reports. The bytes of a report are valid until `take` returns
    * @param revisited called for each region whose terms were all visited
    */

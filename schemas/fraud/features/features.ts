@@ -60,7 +60,7 @@ export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments:
     else profiles[kind] = enrichment && withoutOwn(kind, upToDate(kind, enrichment, reading.id))
   }
 
-  /** Removes the current transaction from a profile. A profile contains it if the client repeats a scored request. */
+  /** Removes the current transaction from a profile. A profile may contain it if the request is repeated. */
   function withoutOwn(kind: EntityKind, profile: FraudProfile): FraudProfile {
     const { events } = profile
     if (!hasEventWithin(events, 0, events.length, reading.t, reading.id)) return profile
