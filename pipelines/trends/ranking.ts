@@ -8,7 +8,7 @@ import { NO_BASELINE } from './term-state.ts'
  * docs/services/trends.md#personalized-lists
  */
 export const KEPT_TERMS = 500
-/** Number of terms of a region, from the best down, that are grouped into topics: docs/services/trends.md#topics */
+/** Number of a region's best terms that are grouped into topics: docs/services/trends.md#topics */
 export const FOLDED_TERMS = 100
 
 /** A candidate whose details are decoded only when they are needed. */

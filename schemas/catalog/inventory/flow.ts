@@ -44,8 +44,8 @@ export interface OutOfStock {
   /** Null if the line of the command accepts any warehouse. */
   readonly warehouse_id: string | null
   /**
-   * Available units in the requested warehouse, without the units that other lines of the command take. If the line
-   * accepts any warehouse, these units in the warehouse that has the most.
+   * Available units in the requested warehouse or, if the line accepts any warehouse, in the warehouse that has the
+   * most. Units that other lines of the command take are not counted.
    */
   readonly available: number
 }

@@ -25,8 +25,8 @@ export interface Enrichment {
 }
 
 /**
- * The lookups of a transaction. `failed`: the profile could not be read, so the features that depend on it are
- * missing. Undefined for an entity that the request does not name.
+ * The lookup results for a transaction's entities. `failed`: the profile could not be read, so the features that depend
+ * on it are missing. Undefined for an entity that the request does not name.
  */
 export type Enrichments = Readonly<Record<EntityKind, Enrichment | 'failed' | undefined>>
 
