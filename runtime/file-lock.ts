@@ -7,7 +7,7 @@ const CODE_MASK = 0xff
 /**
  * Locks a file for this process, and creates the file if it does not exist. Node has no file locks, so the file is an
  * empty SQLite database, and SQLite locks it. The kernel releases the lock when the process ends, however it ends. The
- * lock also excludes processes of other containers that mount the same volume.
+ * lock also excludes processes in other containers that mount the same volume.
  * @param waitMs how long to wait for another process that has the lock; the event loop is blocked meanwhile
  * @returns a function that releases the lock; undefined if another process has the lock
  * @throws Error if the file cannot be used, for example because its folder does not exist

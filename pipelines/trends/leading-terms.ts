@@ -65,7 +65,7 @@ export function leadingTerms({ usualOf, perRegion, saved }: LeadingTermsOptions)
   }
 
   /**
-   * Loads what was saved.
+   * Loads the saved standings.
    * @returns the last hour for which the bounds of all terms with a baseline are valid; undefined if nothing was saved
    */
   function load(): number | undefined {

@@ -41,7 +41,7 @@ const LEAST = 3
 const FIRST_TERMS = 16
 
 /**
- * The evaluations of the leading terms of a region, and what was sent about these terms, by number of the term. Most
+ * The evaluations of the leading terms of a region, and what was sent about these terms, by term number. Most
  * evaluations are unchanged at the next renewal. They are stored as numbers, because a partition has hundreds of
  * thousands of them, and garbage collection would have to visit each of them again and again if they were objects.
  */

@@ -8,7 +8,7 @@ import { NO_BASELINE } from './term-state.ts'
  * docs/services/trends.md#personalized-lists
  */
 export const KEPT_TERMS = 500
-/** Number of terms of a region, from the best down, that are grouped into topics: docs/services/trends.md#topics */
+/** Number of a region's best terms that are grouped into topics: docs/services/trends.md#topics */
 export const FOLDED_TERMS = 100
 
 /** A candidate whose details are decoded only when they are needed. */
@@ -50,8 +50,8 @@ export function byRank(a: RankedTerm, b: RankedTerm): number {
 /** Margin above a partition's expected share of the best terms, in standard deviations. */
 const SPREAD_DEVIATIONS = 6
 /**
- * Minimum number of candidates per partition. With this minimum, the best 30 terms of a region are complete regardless
- * of how the terms are distributed over the partitions.
+ * Number of candidates that a partition sends in addition to its expected share and the margin. The best 30 terms of a
+ * region are therefore complete regardless of how the terms are distributed over the partitions.
  */
 const LEAST_CANDIDATES = 30
 

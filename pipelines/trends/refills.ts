@@ -6,7 +6,7 @@ import { TextBytes } from './term-table.ts'
 
 /**
  * Number of terms visited per ranking, at 1-3 µs each. A pass over three million terms then takes six minutes, and a
- * region waits for at most two passes. Without further tweets, its reserve lasts longer.
+ * region waits for at most two passes. If its contenders run out earlier, a ranking visits all terms at once.
  */
 const TERMS_PER_RANKING = 262_144
 

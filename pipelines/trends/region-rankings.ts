@@ -56,13 +56,13 @@ export function regionRankings(options: RegionRankingsOptions) {
   /** The counts of the rare term that is being visited. */
   const counts = new CellCounts()
   /**
-   * The candidates of the region that is being ranked, by number of the term. Candidates whose details were already
-   * sent are left out.
+   * The candidates of the region that is being ranked, by term number. Candidates whose details were already sent are
+   * left out.
    */
   let candidates = new Map<number, TrendCandidate>()
 
   /**
-   * Reports the candidates of every region that has candidates. Yields at intervals.
+   * Reports the candidates of every region in `leading.byRegion`. Yields at intervals.
    * @param take receives the reports. The bytes of a report are valid until `take` returns
    * @param revisited called for each region whose terms were all visited
    */

@@ -13,8 +13,8 @@ export interface RegionReports {
   /**
    * Returns the first `KEPT_TERMS` terms of a region, ordered by score, then by term.
    * @param reports the region's reports about one window
-   * @param meanOfNewTerms the mean count of the terms without a baseline in the region's list of a minute ago; the
-   * usual count of every term without a baseline
+   * @param meanOfNewTerms the mean count of the terms without a baseline in the region's list of a minute ago; used as
+   * the usual count of every term without a baseline
    */
   rank(reports: readonly RegionReport[], meanOfNewTerms: number): RankedTerm[]
   /**

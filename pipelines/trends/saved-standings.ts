@@ -40,8 +40,8 @@ const KINDS: readonly Kind[] = ['fresh', 'known']
  *
  * Each region has a row with the names of its contenders. Changes are collected and written before each commit. The
  * regions are also saved in full, one after another. When all of them have been saved, the changes from before this
- * round are deleted. Names that are no longer contenders do no harm, because the next ranking evaluates all loaded
- * names.
+ * round are deleted. Names of terms that are no longer contenders do no harm, because the next ranking evaluates all
+ * loaded names.
  */
 export function savedStandings(store: KeyedStore<string, SavedStandings>) {
   /** The changes since the last row of changes, keyed by `changeNumber`. */

@@ -185,7 +185,7 @@ export function standings(options: StandingsOptions) {
   }
 
   /**
-   * Reports the candidates of every region that has candidates, continues refills, and saves some regions. Yields at
+   * Reports the candidates of every region in the standings, continues refills, and saves some regions. Yields at
    * intervals.
    */
   function* rank(ranking: Ranking, take: (report: RegionReport) => void): Generator<void, void, void> {

@@ -32,8 +32,9 @@ export function termFilter(): TermFilter {
   let next = new GrowingFilter(LEAST_TERMS)
   let terms = 0
   /**
-   * `added` has the terms whose rows were added since the last commit began; `committing` has those from between the
-   * last two commits. A scan does not find rows that are not committed yet, so each new filter begins with these terms.
+   * `added` has the terms whose rows were added since the last commit began; `committing` has those that were added
+   * between the last two commits. A scan does not find rows that are not committed yet, so each new filter begins with
+   * these terms.
    */
   let added: number[] = []
   let committing: number[] = []

@@ -49,9 +49,9 @@ export interface MinuteListener {
   added(minute: number, volume: number): void
   /** Called with the contributions to a minute that is too old to be kept. */
   tooOld(minute: number, count: number): void
-  /** Called when a minute becomes older than the two hours that a state keeps. */
+  /** Called when a minute leaves the state because it is no longer among the newest `KEPT_MINUTES`. */
   dropping(minute: number, volume: number): void
-  /** Called when an hour becomes older than the day that a state keeps. */
+  /** Called when an hour leaves the state because it is no longer among the newest `KEPT_HOURS`. */
   droppingHour(hour: number): void
 }
 

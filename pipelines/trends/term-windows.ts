@@ -91,7 +91,7 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   function prefetchTracked({ woeid }: TermTracked, term: string): void {
-    // A term of the list was read when the list was made, so it is still in memory. Nearly all listed terms are rare
+    // A listed term was read when the list was made, so it is still in memory. Nearly all listed terms are rare
     // and need no other row.
     const row = rare.findKey(term)
     if (row === undefined || rareRow.read(row).frequentHour === 0) return

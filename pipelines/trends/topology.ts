@@ -65,7 +65,8 @@ export const trends = topology(
     const topics = { reports, volumes: trendVolumes, rareVolumes: encodedRareVolumes }
     const term = termWindows({ rare, frequent, baselines, volumesRound, standings, ...topics })
     const stores = [rare, frequent, baselines, volumesRound, standings]
-    // Every step may count the cells that wait, and publishes those that are late to the second of these topics.
+    // Every step may count the waiting cells. Contributions that are too late for a state go to the second of these
+    // topics.
     const volumes = [trendVolumes, encodedRareVolumes]
     t.source(cells, INTERNAL)
       .process('count-terms', { stores, reads: term.prefetchCells, emits: volumes }, term.count)

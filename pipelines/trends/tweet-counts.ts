@@ -71,8 +71,8 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
       pending.add({ buffer: terms.buffer, start, end }, { place, original, minute, tweet, repeats })
     }
     if (!admitted) return
-    // A replayed tweet may be hours older than the user's newest tweet. The contributions of its windows stay, so that
-    // the cap applies to the tweets that are replayed after it.
+    // A replayed tweet may be hours older than the user's newest tweet. The contributions in its windows are kept, so
+    // that the cap applies to the tweets that are replayed after it.
     user.forgetBefore(Math.min(user.newest - REMEMBERED_MINUTES, minute - WINDOW_MINUTES))
     users.put(tweet.user_id, user)
   }

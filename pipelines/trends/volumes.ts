@@ -12,12 +12,13 @@ const ROUND_KEY = 'round'
 export type PublishVolume = (key: string, minute: number, volume: number) => void
 
 /**
- * Publishes, once a minute, the counts that have changed, each for a term, a region and a minute. The exact history
- * consists of these counts. Volumes are absolute and only grow, so publishing a volume twice has no effect.
+ * Publishes, once a minute, the changed counts of frequent terms, each for a region and a minute. These counts and the
+ * volumes of rare terms (rare-volumes.ts) are the exact history. Volumes are absolute and only grow, so publishing a
+ * volume twice has no effect.
  *
  * Waiting volumes are only in memory. Each term's state contains the round of its last change. After a restart, the
- * states therefore show which terms belong to unfinished rounds. All volumes of these terms are published when the term
- * changes, or at the latest when the next scan of the store visits the term.
+ * states therefore show which terms belong to unfinished rounds. All volumes of such a term are published when the term
+ * changes, or at the latest when the next scan of the store visits it.
  */
 export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
   /** Maps each key to its waiting minutes and their volumes: minute, volume, minute, volume … */

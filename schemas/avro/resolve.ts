@@ -24,7 +24,7 @@ export class IncompatibleSchemaError extends Error {
 export type Plan =
   | { readonly op: 'primitive'; readonly from: PrimitiveKind; readonly to: PrimitiveKind }
   | RecordPlan
-  /** The writer's symbols, and the symbol as which each is read. Undefined symbols cannot be read. */
+  /** The writer's symbols, and for each of them the symbol that the reader gets; undefined if it cannot be read. */
   | { readonly op: 'enum'; readonly written: readonly string[]; readonly symbols: readonly (string | undefined)[] }
   | { readonly op: 'fixed'; readonly size: number }
   | { readonly op: 'array'; readonly items: Plan; readonly itemBytes: number }

@@ -35,7 +35,7 @@ export function schemaIdOf(buffer: Buffer, start = 0, end = buffer.length): numb
 }
 
 /**
- * Creates the Avro format of values. Each value begins with a header that contains the id of the writer's schema.
+ * Creates a format for Avro values. Each value begins with a header that contains the id of the writer's schema.
  * Values that were written with a different schema are resolved to this schema.
  */
 export function avroValue<T>(schema: AvroSchema): ValueFormat<T> {

@@ -8,7 +8,7 @@ import { reservationTopics } from './reservations/topics.ts'
 import { searchTopics } from './search/topics.ts'
 import { skuCommands, skuDecisions, skuUses } from './skus/topics.ts'
 
-/** The topics of every part of the catalogue, one line per part. */
+/** The topics and the initial rate limits of the catalog. */
 // biome-ignore format: one line per part
 export const catalogSchemas: ServiceSchemas = {
   limits: CATALOG_LIMITS,

@@ -16,7 +16,7 @@ export interface AnsweredReservation {
  * - `done`: the row after the command, and the reservations that the command concerned
  * - `out_of_stock`: there are too few available units
  * - `not_for_sale`: the command would reserve a variant that does not exist or is not active, or whose product is not
- *   active. For other commands: there is neither such a variant nor a row of its stock
+ *   active. For other commands: neither the variant nor a row of its stock exists
  * - `version_conflict`: the row does not have the version that the command names
  * - `reservation_ended`: the row has no such open reservation, or the reservation has fewer units left than requested.
  *   Without a reservation_id: all open reservations of the row, apart from parts of carts, together have fewer units
@@ -41,11 +41,11 @@ export type InventoryAnswer =
 export interface OutOfStock {
   readonly outcome: 'out_of_stock'
   readonly variant_id: number
-  /** Null if the command accepts any warehouse. */
+  /** Null if the line of the command accepts any warehouse. */
   readonly warehouse_id: string | null
   /**
-   * Available units in the requested warehouse. If the command accepts any warehouse, the units in the warehouse that
-   * has the most.
+   * Available units in the requested warehouse or, if the line accepts any warehouse, in the warehouse that has the
+   * most. Units that other lines of the command take are not counted.
    */
   readonly available: number
 }

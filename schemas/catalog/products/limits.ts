@@ -5,7 +5,7 @@ export const MOST_ACTIVE_VARIANTS = 50
  */
 export { MOST_VARIANT_NUMBER as MOST_VARIANTS_EVER } from '../ids.ts'
 export const MOST_IMAGES = 20
-/** Maximum number of code points of a sku. */
+/** Maximum number of code points in a sku. */
 export const MOST_SKU = 50
 /**
  * Maximum size of an encoded product, in bytes. With this limit, a record with a product stays far below the broker's

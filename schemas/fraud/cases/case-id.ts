@@ -15,7 +15,7 @@ const MAX_ID = (1n << 63n) - 1n
  * Returns a new id, greater than the last id of the partition, even if the clock goes back.
  * @param last the newest id of this partition; undefined if there is none
  * @param now epoch ms
- * @throws RangeError if the number of the partition has more than 10 bits
+ * @throws RangeError if the partition number has more than 10 bits
  */
 export function nextCaseId(last: string | undefined, now: number, partition: number): string {
   if (partition >= MAX_PARTITIONS) throw new RangeError(`cases can have at most ${MAX_PARTITIONS} partitions`)
@@ -26,7 +26,7 @@ export function nextCaseId(last: string | undefined, now: number, partition: num
   return isFull ? idOf(before.time + 1n, partition, 0n) : idOf(before.time, partition, before.sequence + 1n)
 }
 
-/** Returns the partition of the case with this id; undefined if the text is not an id of a case. */
+/** Returns the partition of the case with this id; undefined if the text is not a case id. */
 export function partitionOfCase(text: string): number | undefined {
   if (!/^[1-9]\d{0,18}$/.test(text)) return undefined
   const id = BigInt(text)

@@ -25,8 +25,8 @@ export interface Enrichment {
 }
 
 /**
- * The lookups of a transaction. `failed`: the profile could not be read, so the features that depend on it are
- * missing. Undefined for an entity that the request does not name.
+ * The lookup results for a transaction's entities. `failed`: the profile could not be read, so the features that depend
+ * on it are missing. Undefined for an entity that the request does not name.
  */
 export type Enrichments = Readonly<Record<EntityKind, Enrichment | 'failed' | undefined>>
 
@@ -60,7 +60,7 @@ export function featuresOf(request: FraudRequest, ip: FraudIpFacts, enrichments:
     else profiles[kind] = enrichment && withoutOwn(kind, upToDate(kind, enrichment, reading.id))
   }
 
-  /** A profile may already include the transaction, if its first answer was lost and the request is repeated. */
+  /** Removes the current transaction from a profile. A profile may contain it if the request is repeated. */
   function withoutOwn(kind: EntityKind, profile: FraudProfile): FraudProfile {
     const { events } = profile
     if (!hasEventWithin(events, 0, events.length, reading.t, reading.id)) return profile

@@ -7,7 +7,7 @@ import { type PackedProfile, parseProfile } from './packed.ts'
 const VERSION = 1
 
 const VERSION_BYTES = 1
-/** Size of the header of Avro values. The magic byte and NO_SCHEMA_ID are both 0, so all of its bytes are 0. */
+/** Size of the header of Avro values. The magic byte and NO_SCHEMA_ID are both 0, so the whole header is 0. */
 const HEADER_BYTES = 5
 /** Size of an empty list of included transactions: a single zero byte. */
 const EMPTY_BYTES = 1

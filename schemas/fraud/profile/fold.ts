@@ -63,7 +63,7 @@ export function foldEvents(profile: FraudProfile, shape: ProfileShape, events: r
 /**
  * Adds transactions that the profile does not include, as `foldEvents` does.
  * @param added at least one, in order
- * @param seenIn returns the entities of a kind that were seen in transactions, and when
+ * @param seenIn returns the sightings of a kind of entity in the given transactions
  */
 export function withNewEvents(
   profile: FraudProfile,
@@ -154,7 +154,7 @@ function sightingsOf(kind: EntityKind, events: readonly FraudEvent[]): Sighting[
   return sightings
 }
 
-/** Adds the users of transactions to the known users. Returns those seen last, newest first. */
+/** Adds the users of transactions to the known users. Returns the `most` users that were seen last, newest first. */
 export function withUsers(known: FraudKnownUser[], events: readonly Pick<FraudEvent, 'user_id' | 'at'>[], most: number): FraudKnownUser[] {
   const [only] = events
   if (events.length === 1 && known.length > 0 && only.user_id === known[0].user_id) {

@@ -33,7 +33,10 @@ export function newestRows(rows: Buffer, others: readonly Buffer[], most: number
   return Buffer.concat(all.sort(Buffer.compare).slice(-most))
 }
 
-/** Returns the rows without a place at a time. Another transaction with the same place and time has an equal row. */
+/**
+ * Returns the rows without the place at this time. If several transactions had this place at this time, only one of
+ * their equal rows is removed.
+ */
 export function withoutPlace(rows: Buffer, at: number, place: FraudPlace): Buffer {
   const row = encoded({ ...place, at })
   const all = rowsOf(rows)

@@ -11,8 +11,8 @@ export interface Reading {
 }
 
 /**
- * Returns the number and the sums of a profile's transactions in (t − window, t], for each window. The results may
- * include transactions just outside of a window; see `sumWithin`.
+ * Returns the number of a profile's transactions, the sum of their amounts and the number of frauds in (t − window, t],
+ * for each window. The results may include transactions just outside of a window; see `sumWithin`.
  */
 export function sumsOf({ events, sums }: FraudProfile, { t, id }: Reading, windowsMs: readonly number[]): WindowSum[] {
   const results = windowsMs.map((): WindowSum => ({ count: 0, units: 0, frauds: 0 }))

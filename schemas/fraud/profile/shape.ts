@@ -42,9 +42,9 @@ export interface ProfileShape {
   /** The levels, from fine to coarse. The span of each level is a multiple of the span of the previous level. */
   readonly levels: readonly SumLevel[]
   readonly seen: Readonly<Partial<Record<EntityKind, SeenLimit>>>
-  /** Number of user ids that are kept in full. */
+  /** Maximum number of user ids that are kept in full. */
   readonly userIds: number
-  /** Number of places that are kept. */
+  /** Maximum number of places that are kept. */
   readonly places: number
   readonly hasTier: boolean
 }

@@ -3,7 +3,7 @@ const TWO_TO_24 = 2 ** 24
 const LOW_BYTE = 0xff
 
 /**
- * Reads an unsigned integer of six bytes, big-endian. The scoring of a payment reads hundreds of these integers from
+ * Reads an unsigned integer of six bytes, big-endian. Scoring a payment reads hundreds of these integers from
  * profiles. Buffer's own method takes three times as long, because it checks its arguments.
  */
 export function readUint48(rows: Uint8Array, at: number): number {

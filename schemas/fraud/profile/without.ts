@@ -7,9 +7,9 @@ import { SEEN_COLUMNS } from './fold.ts'
 import { withoutPlace } from './places.ts'
 import { withoutSighting } from './seen.ts'
 
-/** Share of the squared deviations below which a rest is only an error of rounding. */
+/** Share of the squared deviations below which a remainder is only a rounding error. */
 const ROUNDING = 1e-14
-/** Bound of the errors that removing an amount adds, relative to the product of the mean and the amount's deviation. */
+/** Bound on the error that removing an amount adds, relative to the product of the mean and the amount's deviation. */
 const REMOVAL_ROUNDING = 8 * Number.EPSILON
 /** Amounts are whole units, so the squared deviations of amounts that differ sum up to at least half a squared unit. */
 const LEAST_M2_USD = USD_PER_UNIT ** 2 / 4
