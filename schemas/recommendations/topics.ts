@@ -79,7 +79,10 @@ export const userFeatures: Topic<string, UserFeatures> = {
   config: compacted,
 }
 
-/** What users did with items, in one record per item and commit of a partition of users; key: item_id. */
+/**
+ * What users did with items; key: item_id. Each commit of a user partition writes one record per item, or several for an
+ * item with very many events.
+ */
 export const itemEvents: Topic<bigint, ItemActivity> = {
   name: 'item-events',
   key: decimalId,

@@ -54,7 +54,7 @@ const ENTRIES = {
   'device.user_agent': ['string', 'request.device.user_agent', 'user agent of the device'],
   'device.geo_location.lat': ['number', 'request.device.lat', 'degrees north'],
   'device.geo_location.lng': ['number', 'request.device.lng', 'degrees east'],
-  'device.first_seen': ['number', secondsOfFirstSeen, 'seconds since 1970 when the device was first seen'],
+  'device.first_seen': ['number', secondsOfFirstSeen, 'time when the device was first seen, in seconds since 1970'],
   'device.distinct_users_24h': ['number', 'features.device_distinct_users_24h', 'different users of the device in 24 hours'],
   'device.distinct_users_7d': ['number', 'features.device_distinct_users_7d', 'different users of the device in 7 days'],
   'device.distinct_cards_24h': ['number', 'features.device_distinct_cards_24h', 'different cards on the device in 24 hours'],
@@ -73,7 +73,7 @@ const ENTRIES = {
   'user.distinct_ips_24h': ['number', 'features.user_distinct_ips_24h', 'different IP addresses of the user in 24 hours'],
   'user.distinct_cards_24h': ['number', 'features.user_distinct_cards_24h', 'different cards of the user in 24 hours'],
   'user.distinct_merchants_7d': ['number', 'features.user_distinct_merchants_7d', 'different merchants of the user in 7 days'],
-  'user.last_txn_ts': ['number', secondsOfLastTransaction, 'seconds since 1970 of the previous transaction'],
+  'user.last_txn_ts': ['number', secondsOfLastTransaction, "time of the user's previous transaction, in seconds since 1970"],
   'user.risk_tier': ['tier', 'features.user_risk_tier', 'NORMAL, ELEVATED or HIGH'],
   'user.fraud_history_count': ['number', 'features.user_fraud_history_count', 'confirmed frauds of the user'],
 
@@ -109,7 +109,7 @@ const ENTRIES = {
   'geo.impossible_travel': [
     'boolean',
     'features.geo_impossible_travel',
-    'whether the distance exceeds 100 km and is too far to travel at 900 km/h in the time passed',
+    'whether the distance exceeds 100 km and cannot be covered at 900 km/h in the time passed',
   ],
   'geo.travel_severity': [
     'number',

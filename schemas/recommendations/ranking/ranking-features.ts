@@ -64,7 +64,7 @@ export interface RankedItem {
   readonly popularity: number
   /** Like `popularity`, but an event's weight halves every 6 hours, and no events are assumed. */
   readonly recentActivity: number
-  /** Clicks per impression, from 0 to 1, including assumed prior clicks and impressions. */
+  /** Share of impressions after which users chose the item, including assumed prior choices and impressions. */
   readonly clickRate: number
   /** Mean number of stars, from 1 to 5, including assumed prior ratings. */
   readonly meanRating: number
