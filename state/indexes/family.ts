@@ -75,7 +75,7 @@ export function builderAlias(index: string, token: string): string {
 }
 
 const BUILDER = '.builder.'
-/** Query parameter that limits an index's description to the parts that are used. */
+/** Query parameter that limits an index's description to the needed parts. */
 const FACTS = 'filter_path=*.aliases,*.mappings._meta'
 const CREATE_TIMEOUT_MS = 60_000
 /**

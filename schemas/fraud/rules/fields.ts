@@ -65,7 +65,7 @@ const ENTRIES = {
   'session.login_method': ['string', 'request.session.login_method', 'as the caller names it'],
   'session.time_since_login_sec': ['number', 'request.session.time_since_login_sec', 'seconds since the user signed in'],
 
-  'user.lifetime_txn_count': ['number', 'features.user_txn_count', 'transactions of the user so far'],
+  'user.lifetime_txn_count': ['number', 'features.user_txn_count', "the user's transactions so far"],
   'user.lifetime_txn_sum': ['number', 'features.user_txn_sum', "sum of the user's amounts so far in USD"],
   'user.avg_txn_amount': ['number', 'features.user_avg_amount', "mean of the user's amounts in USD"],
   'user.stddev_txn_amount': ['number', 'features.user_stddev_amount', "standard deviation of the user's amounts in USD"],
@@ -82,14 +82,14 @@ const ENTRIES = {
   'ip.is_tor': ['boolean', 'ip.is_tor', 'whether the address is a Tor exit'],
   'ip.is_datacenter': ['boolean', 'ip.is_datacenter', 'whether the address belongs to a data centre'],
   'ip.distinct_users_24h': ['number', 'features.ip_distinct_users_24h', 'different users of the address in 24 hours'],
-  'ip.distinct_devices_24h': ['number', 'features.ip_distinct_devices_24h', 'different devices of the address in 24 hours'],
+  'ip.distinct_devices_24h': ['number', 'features.ip_distinct_devices_24h', 'different devices at the address in 24 hours'],
   'ip.distinct_cards_24h': ['number', 'features.ip_distinct_cards_24h', 'different cards from the address in 24 hours'],
   'ip.fraud_assoc_count': ['number', 'features.ip_fraud_assoc_count', 'confirmed frauds from the address'],
 
   'card.age_days': ['number', 'features.card_age_days', 'days since the card was first seen'],
   'card.distinct_users_24h': ['number', 'features.card_distinct_users_24h', 'different users of the card in 24 hours'],
-  'card.distinct_devices_24h': ['number', 'features.card_distinct_devices_24h', 'different devices of the card in 24 hours'],
-  'card.distinct_ips_24h': ['number', 'features.card_distinct_ips_24h', 'different IP addresses of the card in 24 hours'],
+  'card.distinct_devices_24h': ['number', 'features.card_distinct_devices_24h', 'different devices that used the card in 24 hours'],
+  'card.distinct_ips_24h': ['number', 'features.card_distinct_ips_24h', 'different IP addresses that used the card in 24 hours'],
   'card.distinct_merchants_24h': ['number', 'features.card_distinct_merchants_24h', 'different merchants of the card in 24 hours'],
   'card.fraud_assoc_count': ['number', 'features.card_fraud_assoc_count', 'confirmed frauds with the card'],
 
