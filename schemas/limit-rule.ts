@@ -45,7 +45,7 @@ export const ANY_TIER = '*'
 /** A rule that is defined in code. Omitted fields have the defaults of the admin API. */
 export type GivenRule = Pick<LimitRule, 'rule_id' | 'endpoint_pattern' | 'limit_count' | 'window_seconds'> & Partial<LimitRule>
 
-/** Completes a rule. A field that is undefined has its default, like a field that is missing. */
+/** Completes a rule. An undefined field gets its default, like a missing field. */
 export function ruleOf(given: GivenRule): LimitRule {
   const fields = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as GivenRule
   return {

@@ -28,7 +28,7 @@ export const DATA_SETS = {
     origin: 'titles, queries and judgments of the Kaggle competition "Home Depot Product Search Relevance"',
     path: 'product-search/judgments.csv.gz',
   },
-  movieLens: { origin: 'the ratings of MovieLens 100K by GroupLens, as RecBole lays them out', path: 'movielens' },
+  movieLens: { origin: 'the ratings of MovieLens 100K by GroupLens, in the layout of RecBole', path: 'movielens' },
   places: { origin: "the trend locations of Twitter's API and cities1000 of geonames.org", path: 'places' },
 } as const satisfies Record<string, DataSet>
 

@@ -19,15 +19,12 @@ export interface Failure {
 }
 
 /**
- * A project that runs some files a second time without public data, so that tests that need the data are skipped. The
- * skipped tests of this project are not reported.
+ * A project that runs some files a second time without public data. Its tests that need the data are skipped on
+ * purpose, so they are not reported.
  */
 const SKIPS_ON_PURPOSE = 'without-data'
 
-/**
- * Returns the path of the file in which a run lists the test files that are running. The list is used when the run does
- * not finish.
- */
+/** Returns the path of a run's list of running test files. The list is used when the run does not finish. */
 export function runningFile(totals: string): string {
   return `${totals}.running`
 }

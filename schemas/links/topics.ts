@@ -28,7 +28,7 @@ export const clicks: Topic<string, Click> = {
 
 /**
  * The details of every counted click; key: short_code. Contains visitors' addresses only if `CLICKS_KEEP_ADDRESSES` is
- * set. Kept for three days, so that a table that is repaired after a weekend can be refilled.
+ * set. Kept for three days, so that a table can be repaired and refilled after a weekend.
  */
 export const clickDetails: Topic<string, ClickDetails> = {
   name: 'click-details',
@@ -88,7 +88,7 @@ export const linkDecisions: Topic<string, Decision<Link>> = decisionTopic('link-
   config: compacted,
 })
 
-/** The links of each user; key: <user_id>:<short_code>, partitioned by user_id alone. */
+/** Each user's links; key: <user_id>:<short_code>, partitioned by user_id alone. */
 export const userLinks: Topic<string, Link> = {
   name: 'user-links',
   key: utf8,

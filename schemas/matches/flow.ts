@@ -21,9 +21,9 @@ export interface PairAnswer {
   readonly outcome: 'done' | 'not_found'
   /**
    * After `unmatch`: the time at which the match ended. After `block` and `unblock`: the time at which a block between
-   * the two users last began or ended, or one of them was deleted; 0 if none of this has happened. This time increases
-   * with each block and each lifted block, so that notes about blocks can be put in order. Epoch ms. Answers of earlier
-   * versions lack this field.
+   * the two users last began or ended, or at which the profile of one of the two users was deleted; 0 if none of this
+   * has happened. This time increases with each block and each lifted block, so that the API can put its notes about
+   * blocks in order. Epoch ms. Answers of earlier versions lack this field.
    */
   readonly changed_at?: number
   /** After `block` and `unblock`: the time at which the match of the two users ended, epoch ms, if it has ended. */

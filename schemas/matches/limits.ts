@@ -6,7 +6,7 @@ const DAY_SECONDS = 86_400
 const perUser = { window_seconds: MINUTE_SECONDS, key: ['user' as const] }
 
 /**
- * Rate limits of the matching service: docs/services/matches.md#rate-limits. The limits of swipes, the feed and
+ * Rate limits of the matching service: docs/services/matches.md#rate-limits. The limits on swipes, the feed and
  * locations stop bots, and users who try to compute another user's location. All other limits are generous, and protect
  * the capacity of the service.
  */

@@ -38,7 +38,7 @@ const BY_USER = { partitions: 1, productionPartitions: 200 }
 const BY_PAIR = { partitions: 1, productionPartitions: 64 }
 const BY_CELL = { partitions: 1, productionPartitions: 64 }
 
-/** Swipes and rewinds; key: swiper_id, so that the swipes of a user stay in order. */
+/** Swipes and rewinds; key: swiper_id, so that a user's swipes stay in order. */
 export const swipeEvents: Topic<string, SwipeEvent> = {
   name: 'swipe-events',
   key: utf8,
@@ -99,7 +99,7 @@ export const matchProfiles: Topic<string, Decision<MatchProfile>> = decisionTopi
 })
 
 /**
- * Changed pages of users' seen-sets, and other state of users; keys: `<user_id>:page-<n>`, `<user_id>:self`,
+ * Changed pages of users' seen-sets, and users' other state; keys: `<user_id>:page-<n>`, `<user_id>:self`,
  * partitioned by user_id.
  */
 export const matchSeen: Topic<string, MatchSeen> = {
@@ -111,7 +111,7 @@ export const matchSeen: Topic<string, MatchSeen> = {
   erases: true,
 }
 
-/** The relations of each user to others; key: <user_id>:<other_id>, partitioned by user_id. */
+/** Each user's relations to others; key: <user_id>:<other_id>, partitioned by user_id. */
 export const matchRelations: Topic<string, MatchRelation> = {
   name: 'match-relations',
   key: utf8,
@@ -123,7 +123,7 @@ export const matchRelations: Topic<string, MatchRelation> = {
 
 /**
  * Users who can be found, partitioned by geohash-4 cell. The key is the whole entry of the candidate index as text:
- * place and attributes of the user (state/views/matches/candidates/index-member.ts). Tombstones contain the key, so
+ * the user's place and attributes (state/views/matches/candidates/index-member.ts). Tombstones contain the key, so
  * they must be erased as well.
  */
 export const matchIndex: Topic<string, MatchIndexEntry> = {
@@ -137,8 +137,8 @@ export const matchIndex: Topic<string, MatchIndexEntry> = {
 }
 
 /**
- * Deleted profiles; key: user_id. Each record is written to every partition, because the pairs of a user may be in any
- * of them.
+ * Deleted profiles; key: user_id. Each record is written to every partition, because a user's pairs may be in any of
+ * them.
  */
 export const matchDeletions: Topic<string, MatchDeletion> = {
   name: 'match-deletions',

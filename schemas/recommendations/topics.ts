@@ -40,7 +40,7 @@ export const interactions: Topic<bigint, Interaction> = {
   config: eventsKept,
 }
 
-/** Properties of users, such as country and age group; key: user_id. */
+/** Users' properties, such as country and age group; key: user_id. */
 export const recommendationUsers: Topic<bigint, RecommendationUser> = {
   name: 'recommendation-users',
   key: decimalId,
@@ -68,8 +68,8 @@ export const recommendationsServed: Topic<bigint, ServedRecommendations> = {
 }
 
 /**
- * Features of users, and pages of the sets of items that they have watched, for Redis; keys as in events/user-keys.ts,
- * partitioned by user.
+ * Users' features, and pages of their sets of watched items, for Redis; keys as in events/user-keys.ts, partitioned by
+ * user.
  */
 export const userFeatures: Topic<string, UserFeatures> = {
   name: 'user-features',
@@ -79,7 +79,10 @@ export const userFeatures: Topic<string, UserFeatures> = {
   config: compacted,
 }
 
-/** What users did with items, in one record per item and commit of a partition of users; key: item_id. */
+/**
+ * What users did with items; key: item_id. Each commit of a user partition writes one record per item, or several for
+ * an item with very many events.
+ */
 export const itemEvents: Topic<bigint, ItemActivity> = {
   name: 'item-events',
   key: decimalId,
@@ -115,7 +118,7 @@ export const itemNeighbours: Topic<bigint, ItemNeighbours> = {
   config: compacted,
 }
 
-/** The trending items of groups of users; key: the group. Every API process keeps all of them in memory. */
+/** The trending items of each group of users; key: the group. Every API process keeps all groups' items in memory. */
 export const trendingItems: Topic<string, TrendingItems> = {
   name: 'trending-items',
   key: utf8,

@@ -7,7 +7,7 @@ import { TRENDS_LIMITS } from './limits.ts'
 import type { BlockedTerm, TrendOutput, TrendRareVolumes, TrendVolume, Tweet, UserInterests } from './types.ts'
 
 /**
- * Tweet events; key: user_id, so that the events of a user stay in order. Kept for a day, so that a repaired pipeline
+ * Tweet events; key: user_id, so that a user's events stay in order. Kept for a day, so that a repaired pipeline
  * can replay what it missed. Records have the broker's timestamp, because the sender must not decide whether a tweet is
  * late (docs/adr/0019).
  */

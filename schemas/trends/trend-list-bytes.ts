@@ -16,7 +16,7 @@ import type { TrendEntry, TrendOutput } from './types.ts'
  */
 const LEAST_ENTRY_BYTES = 38
 const DOUBLES_BYTES = 24
-/** Varints of up to this many bytes always fit into an int, a safe integer or a 64-bit integer. */
+/** Varints of up to this many bytes always fit into an int, a safe integer and a 64-bit integer, respectively. */
 const SURE_INT_BYTES = 4
 const SAFE_LONG_BYTES = 7
 const SURE_INT64_BYTES = 9

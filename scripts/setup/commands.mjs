@@ -14,7 +14,7 @@ export async function step(what, work) {
   process.stderr.write(`  installed ${what} in ${((Date.now() - start) / 1000).toFixed(1)} s\n`)
 }
 
-/** Runs a command with its output in the setup log. If its exit code is not 0, the error contains that output. */
+/** Runs a command and writes its output to the setup log. If the exit code is not 0, the error contains that output. */
 export function logged(command, args, cwd = ROOT, env = {}) {
   mkdirSync(dirname(SETUP_LOG), { recursive: true })
   const start = existsSync(SETUP_LOG) ? readFileSync(SETUP_LOG).length : 0

@@ -31,7 +31,7 @@ export async function ensurePackages(npm) {
   try {
     writeFileSync(stamp, hash)
   } catch {
-    // The stamp only saves time. Another user may have installed the packages, in a folder that this user cannot write.
+    // The stamp only saves time. Another user may have installed the packages in a folder that this user can only read.
   }
 }
 

@@ -10,7 +10,8 @@ const JAVA_MAJOR = 17
  * Makes sure that the programs are installed. Missing programs are installed if the process runs as root and `apt-get`
  * exists.
  *   @returns the java executable to use; undefined if Java is not wanted or not installed
- *   @throws Failure that names the programs that are still missing, unless these are optional or replaced by settings
+ *   @throws Failure if programs are still missing that are neither optional nor replaced by settings; the message names
+ *   them
  */
 export async function ensurePrograms(wanted) {
   const names = wanted.filter((name) => !OPTIONAL.has(name))
@@ -42,14 +43,14 @@ const PROGRAMS = {
     present: () => findJava() !== undefined,
   },
   maven: {
-    what: 'Maven (fetches Kafka and the search server)',
+    what: 'Maven (to fetch Kafka and the search server)',
     given: JAVA_SERVERS,
     present: () => hasJars() || which('mvn') !== undefined,
   },
   redis: { what: 'redis-server', given: ['REDIS_URL'], present: () => which('redis-server') !== undefined },
-  chromium: { what: 'Chromium (tests of pages)', given: undefined, present: () => which('chromium') !== undefined },
-  wrk: { what: 'wrk (load on HTTP servers)', given: undefined, present: () => which('wrk') !== undefined },
-  python: { what: 'Python 3 with venv (clients in the tests, training of models)', given: undefined, present: hasPython },
+  chromium: { what: 'Chromium (for the browser tests)', given: undefined, present: () => which('chromium') !== undefined },
+  wrk: { what: 'wrk (to generate load on HTTP servers)', given: undefined, present: () => which('wrk') !== undefined },
+  python: { what: 'Python 3 with venv (for clients in the tests and for training models)', given: undefined, present: hasPython },
 }
 const APT_PACKAGES = {
   java: javaPackage,

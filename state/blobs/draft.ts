@@ -35,8 +35,8 @@ const MEMORY_BYTES = 65_536
  */
 const AT_ONCE_BYTES = 16_384
 /**
- * A window of 256 KiB and small tables reduce the memory of a compression stream from 10 MiB to about 1 MiB. In return,
- * long content becomes a few percent larger. The checksum in the frame detects damage while the blob is read.
+ * A window of 256 KiB and small tables reduce the memory of a compression stream from 10 MiB to about 1 MiB, but make
+ * long content a few percent larger. The checksum in the frame detects damage while the blob is read.
  */
 const ZSTD_PARAMS = {
   [zlib.ZSTD_c_compressionLevel]: 3,

@@ -42,7 +42,7 @@ export function httpExchange(protocol: string): Exchange {
         })
         response.on('error', reject)
         response.on('end', () => {
-          if (status >= FIRST_REDIRECTION && status <= LAST_REDIRECTION) reject(new Error(`the answer is a redirection (${status})`))
+          if (status >= FIRST_REDIRECTION && status <= LAST_REDIRECTION) reject(new Error(`the answer is a redirect (${status})`))
           else resolve({ status, text: Buffer.concat(chunks).toString() })
         })
       })

@@ -75,7 +75,7 @@ export function builderAlias(index: string, token: string): string {
 }
 
 const BUILDER = '.builder.'
-/** Query parameter that limits an index's description to the parts that are used. */
+/** Query parameter that limits an index's description to the needed parts. */
 const FACTS = 'filter_path=*.aliases,*.mappings._meta'
 const CREATE_TIMEOUT_MS = 60_000
 /**
@@ -187,7 +187,7 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
     const refresh = { method: 'POST', path: `/${pathPart(complete)}/_refresh`, timeoutMs: CREATE_TIMEOUT_MS } as const
     for (const step of [settings, refresh]) {
       const answer = await client.call(step)
-      // If the index no longer exists, `publish` fails when it then changes the aliases.
+      // If the index no longer exists, its aliases cannot be changed, and `publish` returns false.
       if (answer.status === NOT_FOUND) continue
       requireSuccess(answer, `making ${complete} searchable`)
       requireAllShards(answer.body._shards, complete)

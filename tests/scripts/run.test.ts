@@ -49,7 +49,7 @@ test('if programs cannot be installed, an error names the missing programs and t
   const { status, stderr } = machine({ java: JAVA }).run('start')
   expect(status).toBe(1)
   expect(stderr).toBe(
-    'millrace: missing on this machine: Maven (fetches Kafka and the search server), redis-server. ' +
+    'millrace: missing on this machine: Maven (to fetch Kafka and the search server), redis-server. ' +
       'As root: apt-get update && apt-get install -y --no-install-recommends maven redis-server\n',
   )
 })

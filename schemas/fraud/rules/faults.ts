@@ -24,7 +24,10 @@ export interface Fault {
   /** UTF-16 offset of the start of the faulty part, for highlighting in a text field. */
   readonly start: number
   readonly end: number
-  /** Texts or kinds of values that would be valid here, such as `AND` or `a number`; or advice, such as `write AND`. */
+  /**
+   * Texts or kinds of values that would be valid here, such as `AND` or `a number`; or a limit, such as `at most 32
+   * levels`.
+   */
   readonly expected: readonly string[]
   /** The name that the author probably meant. */
   readonly nearest?: string

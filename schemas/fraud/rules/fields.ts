@@ -54,7 +54,7 @@ const ENTRIES = {
   'device.user_agent': ['string', 'request.device.user_agent', 'user agent of the device'],
   'device.geo_location.lat': ['number', 'request.device.lat', 'degrees north'],
   'device.geo_location.lng': ['number', 'request.device.lng', 'degrees east'],
-  'device.first_seen': ['number', secondsOfFirstSeen, 'seconds since 1970 when the device was first seen'],
+  'device.first_seen': ['number', secondsOfFirstSeen, 'time when the device was first seen, in seconds since 1970'],
   'device.distinct_users_24h': ['number', 'features.device_distinct_users_24h', 'different users of the device in 24 hours'],
   'device.distinct_users_7d': ['number', 'features.device_distinct_users_7d', 'different users of the device in 7 days'],
   'device.distinct_cards_24h': ['number', 'features.device_distinct_cards_24h', 'different cards on the device in 24 hours'],
@@ -65,7 +65,7 @@ const ENTRIES = {
   'session.login_method': ['string', 'request.session.login_method', 'as the caller names it'],
   'session.time_since_login_sec': ['number', 'request.session.time_since_login_sec', 'seconds since the user signed in'],
 
-  'user.lifetime_txn_count': ['number', 'features.user_txn_count', 'transactions of the user so far'],
+  'user.lifetime_txn_count': ['number', 'features.user_txn_count', "the user's transactions so far"],
   'user.lifetime_txn_sum': ['number', 'features.user_txn_sum', "sum of the user's amounts so far in USD"],
   'user.avg_txn_amount': ['number', 'features.user_avg_amount', "mean of the user's amounts in USD"],
   'user.stddev_txn_amount': ['number', 'features.user_stddev_amount', "standard deviation of the user's amounts in USD"],
@@ -73,7 +73,7 @@ const ENTRIES = {
   'user.distinct_ips_24h': ['number', 'features.user_distinct_ips_24h', 'different IP addresses of the user in 24 hours'],
   'user.distinct_cards_24h': ['number', 'features.user_distinct_cards_24h', 'different cards of the user in 24 hours'],
   'user.distinct_merchants_7d': ['number', 'features.user_distinct_merchants_7d', 'different merchants of the user in 7 days'],
-  'user.last_txn_ts': ['number', secondsOfLastTransaction, 'seconds since 1970 of the previous transaction'],
+  'user.last_txn_ts': ['number', secondsOfLastTransaction, "time of the user's previous transaction, in seconds since 1970"],
   'user.risk_tier': ['tier', 'features.user_risk_tier', 'NORMAL, ELEVATED or HIGH'],
   'user.fraud_history_count': ['number', 'features.user_fraud_history_count', 'confirmed frauds of the user'],
 
@@ -82,14 +82,14 @@ const ENTRIES = {
   'ip.is_tor': ['boolean', 'ip.is_tor', 'whether the address is a Tor exit'],
   'ip.is_datacenter': ['boolean', 'ip.is_datacenter', 'whether the address belongs to a data centre'],
   'ip.distinct_users_24h': ['number', 'features.ip_distinct_users_24h', 'different users of the address in 24 hours'],
-  'ip.distinct_devices_24h': ['number', 'features.ip_distinct_devices_24h', 'different devices of the address in 24 hours'],
+  'ip.distinct_devices_24h': ['number', 'features.ip_distinct_devices_24h', 'different devices at the address in 24 hours'],
   'ip.distinct_cards_24h': ['number', 'features.ip_distinct_cards_24h', 'different cards from the address in 24 hours'],
   'ip.fraud_assoc_count': ['number', 'features.ip_fraud_assoc_count', 'confirmed frauds from the address'],
 
   'card.age_days': ['number', 'features.card_age_days', 'days since the card was first seen'],
   'card.distinct_users_24h': ['number', 'features.card_distinct_users_24h', 'different users of the card in 24 hours'],
-  'card.distinct_devices_24h': ['number', 'features.card_distinct_devices_24h', 'different devices of the card in 24 hours'],
-  'card.distinct_ips_24h': ['number', 'features.card_distinct_ips_24h', 'different IP addresses of the card in 24 hours'],
+  'card.distinct_devices_24h': ['number', 'features.card_distinct_devices_24h', 'different devices that used the card in 24 hours'],
+  'card.distinct_ips_24h': ['number', 'features.card_distinct_ips_24h', 'different IP addresses that used the card in 24 hours'],
   'card.distinct_merchants_24h': ['number', 'features.card_distinct_merchants_24h', 'different merchants of the card in 24 hours'],
   'card.fraud_assoc_count': ['number', 'features.card_fraud_assoc_count', 'confirmed frauds with the card'],
 
@@ -109,7 +109,7 @@ const ENTRIES = {
   'geo.impossible_travel': [
     'boolean',
     'features.geo_impossible_travel',
-    'whether the distance exceeds 100 km and is too far to travel at 900 km/h in the time passed',
+    'whether the distance exceeds 100 km and cannot be covered at 900 km/h in the time passed',
   ],
   'geo.travel_severity': [
     'number',

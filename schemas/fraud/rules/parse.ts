@@ -147,7 +147,10 @@ class Parser {
     return this.#node({ kind: 'between', negated, operand, low, high, start: operand.start, end: high.end })
   }
 
-  /** Reports a fault for a comparison such as `a < b < c`, which looks valid but has no meaning. */
+  /**
+   * Returns the node of a predicate. Throws if a comparison operator follows, as in `a < b < c`, which looks valid but
+   * has no meaning.
+   */
   #unchained(node: Node): Node {
     const token = this.#token
     if (token.kind === 'symbol' && COMPARISONS.has(token.text)) {

@@ -28,7 +28,7 @@ interface Bound {
   readonly high: number
 }
 
-/** The number that stands for all texts that do not occur in any condition of the form `field = 'text'`. */
+/** Stands for every text that occurs in no condition of the form `field = 'text'`. */
 const OTHER_TEXT = -1
 
 /**

@@ -22,9 +22,10 @@ export interface BrokenRule {
   readonly faults: readonly Fault[]
 }
 
-/** All enabled rules of one version, compiled. */
+/** All enabled rules of one version: the compiled rules, and those that do not compile. */
 export interface RuleSet {
   readonly version: number
+  /** The live and shadow rules that compile, in order of precedence. */
   readonly rules: readonly CompiledRule[]
   /** Evaluates `rules` by their indexes. */
   readonly plan: RulePlan

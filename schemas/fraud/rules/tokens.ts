@@ -1,6 +1,6 @@
 import { syntaxFault } from './syntax-fault.ts'
 
-/** Words that are never names. A condition may contain them in upper or lower case. */
+/** Words that are never names, whatever their case. */
 export const KEYWORDS = ['AND', 'OR', 'NOT', 'IN', 'BETWEEN', 'IS', 'MISSING', 'TRUE', 'FALSE'] as const
 export type Keyword = (typeof KEYWORDS)[number]
 

@@ -14,7 +14,10 @@ const RISK_TIERS = ['NORMAL', 'ELEVATED', 'HIGH'] as const
 const COUNTRY = /^[A-Z]{2}$/
 const CURRENCY = /^[A-Z]{3}$/
 
-/** Returns what is wrong with a literal that is compared with values of a type; undefined if it can equal one. */
+/**
+ * Checks the form of a literal that is compared with values of a type.
+ * @returns undefined if the literal can equal such a value
+ */
 export function wrongFormOf(value: string, type: FieldType): WrongForm | undefined {
   switch (type) {
     case 'country':

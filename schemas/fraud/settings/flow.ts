@@ -14,8 +14,8 @@ export interface ListSummary {
 }
 
 /**
- * The result of a successful command. `revision` is the number of the change, or of the last change if nothing had to
- * change.
+ * The result of a successful command. `revision` is the number of the change. If nothing had to change, it is the
+ * number of the last change to any setting.
  */
 type Done<T> = T & { readonly revision: number }
 

@@ -18,7 +18,7 @@ export function snoozeKey(snoozeId: string): string {
   return SNOOZE_PREFIX + snoozeId
 }
 
-/** Returns the key of a version of the rule set that can be restored. */
+/** Returns the key of a restorable version of the rule set. */
 export function versionKey(version: number): string {
   return VERSION_PREFIX + version
 }

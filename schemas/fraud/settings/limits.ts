@@ -9,7 +9,7 @@ export const MAX_RULES = 1_000
  * atomic.
  */
 export const MAX_RULE_SET_BYTES = MIB
-/** Number of versions of the rule set that can be restored, including the current one. */
+/** Number of restorable versions of the rule set, including the current one. */
 export const KEPT_VERSIONS = 50
 export const MAX_LISTS = 100
 export const MAX_LIST_VALUES = 10_000

@@ -1,7 +1,7 @@
 import type { InteractionType } from '../types.ts'
 
 /**
- * The last interactions of a user as bytes, newest first. Each interaction has 8 bytes of item id, 4 bytes of epoch
+ * A user's last interactions as bytes, newest first. Each interaction has 8 bytes of item id, 4 bytes of epoch
  * seconds, 4 bytes of weight and 1 byte of type.
  */
 

@@ -5,12 +5,12 @@ export interface ItemContent {
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** Maximum number of tokens of an item. Items with more tokens have long texts, in which a single word means little. */
+/** Maximum number of tokens of an item. Further tokens are dropped, because single words in a long text mean little. */
 const MAX_TOKENS = 100
 
 /**
- * Splits an item into tokens: the words of its title, the parts of its category path, and its attributes. Training and
- * serving must use the same tokens.
+ * Splits an item into tokens: the words of its title, and the parts of its category path and of its attributes' values.
+ * Training and serving must use the same tokens.
  */
 export function contentTokens({ title, categoryPath, attributes }: ItemContent): string[] {
   const tokens = new Set<string>()

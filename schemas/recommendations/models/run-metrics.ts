@@ -3,7 +3,8 @@ export const NDCG_CANDIDATE = 'ndcg_candidate'
 export const NDCG_IN_FORCE = 'ndcg_in_force'
 
 /**
- * The lower bounds of the groups of users by their number of earlier interactions. A group ends before the next bound.
+ * Users are grouped by their number of earlier interactions. Each group begins at one of these bounds, and ends before
+ * the next bound.
  */
 export const INTERACTION_GROUPS = [0, 1, 10, 50] as const
 

@@ -46,7 +46,7 @@ export type RecommendationContext = (typeof CONTEXTS)[number]
 
 /** The features that all candidates of a request share. */
 export interface RankedUser {
-  /** Number of interactions of the user so far. */
+  /** Number of the user's interactions so far. */
   readonly interactions: number
   /** Hours since the user's last event; undefined if there was none within 7 days. */
   readonly hoursAway: number | undefined
@@ -64,7 +64,7 @@ export interface RankedItem {
   readonly popularity: number
   /** Like `popularity`, but an event's weight halves every 6 hours, and no events are assumed. */
   readonly recentActivity: number
-  /** Clicks per impression, from 0 to 1, including assumed prior clicks and impressions. */
+  /** Share of impressions after which users chose the item, including assumed prior choices and impressions. */
   readonly clickRate: number
   /** Mean number of stars, from 1 to 5, including assumed prior ratings. */
   readonly meanRating: number
@@ -130,7 +130,7 @@ export interface UserColumns {
   readonly context: number
 }
 
-/** Computes the columns of a user once for all candidates, because logarithms are costly. */
+/** Computes a user's columns once for all candidates, because logarithms are costly. */
 export function userColumns({ interactions, hoursAway = NEVER_HOURS, sessionItems, context }: RankedUser): UserColumns {
   return {
     interactionsLog: Math.log1p(interactions),

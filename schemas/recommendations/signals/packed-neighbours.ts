@@ -1,12 +1,12 @@
 /**
- * Neighbours of an item with their weights as bytes, highest weight first. Each neighbour has 8 bytes of id and 4 bytes
+ * An item's neighbours and their weights as bytes, highest weight first. Each neighbour has 8 bytes of id and 4 bytes
  * of weight.
  */
 
 const ID_BYTES = 8
 const ENTRY_BYTES = 12
 
-/** Maximum number of neighbours of an item that are published. */
+/** Maximum number of neighbours that are published per item. */
 export const PUBLISHED_NEIGHBOURS = 50
 
 export interface Neighbour {

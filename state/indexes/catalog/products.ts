@@ -14,10 +14,10 @@ export const PRODUCTS_INDEX = 'catalog-products'
 export const MOST_PAGED = 10_000
 
 /**
- * Settings of the index. `wordsOf` splits the text before it reaches the index, so the analyzers only split at spaces
- * and stem. The low `k1` makes the number of occurrences of a word in a title almost irrelevant, and the low `b` gives
- * little weight to the length of a title. These values of `k1` and `b` scored best on the judgments of `npm run
- * bench:search-quality`.
+ * Settings of the index. `wordsOf` splits the text before it reaches the index, so the analyzers only split at spaces,
+ * stem words and join neighbouring words. The low `k1` makes the number of occurrences of a word in a title almost
+ * irrelevant, and the low `b` gives little weight to the length of a title. These values of `k1` and `b` scored best on
+ * the judgments of `npm run bench:search-quality`.
  */
 export const productsSettings = {
   number_of_shards: 1,

@@ -43,7 +43,7 @@ const answers: [string, RequestListener, RegExp][] = [
   ['is too large', (_request, response) => response.end('x'.repeat(LIMIT + 1)), /larger than 1000 bytes/],
   ['breaks off', (request, response) => breakOff(request, response), /aborted|hang up|RESET/],
   ['does not come before the connection closes', (request) => request.socket.destroy(), /hang up|RESET/],
-  ['is a redirection', (_request, response) => response.writeHead(302, { location: '/other' }).end(), /redirection \(302\)/],
+  ['is a redirect', (_request, response) => response.writeHead(302, { location: '/other' }).end(), /redirect \(302\)/],
 ]
 
 function breakOff(request: IncomingMessage, response: Parameters<RequestListener>[1]): void {
