@@ -38,8 +38,8 @@ export interface JobTurn<K, V> {
    */
   publish<PK, PV>(topic: Topic<PK, PV>, key: PK, value: PV): Promise<void>
   /**
-   * Publishes several records in one transaction, so that readers see either all of them or none. @throws FencedError
-   * like `publish`
+   * Publishes several records in one transaction, so that readers see either all of them or none.
+   * @throws FencedError like `publish`
    */
   publishAll(records: readonly JobRecord[]): Promise<void>
   /**
