@@ -77,7 +77,7 @@ export interface TurnDeps<K, V> {
 }
 
 const NO_OFFSETS = new Map()
-/** A wait of this length is long enough to fetch a request that is pending, ms. */
+/** A wait of this length (ms) is long enough to fetch a pending request. */
 const QUIET_MS = 1_000
 
 /**

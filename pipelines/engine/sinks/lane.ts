@@ -212,7 +212,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
    */
   function nextProbeAt(): number {
     const { probeEveryMs } = target
-    // Without this condition, the loop would not wait while records are collected or the first ones are fetched.
+    // Without this condition, the loop would not wait while records are in the buffer or before the first fetch ends.
     if (probeEveryMs === undefined || !canWriteEmpty()) return NEVER
     return (Math.floor(lastWriteAt / probeEveryMs) + 1) * probeEveryMs
   }
