@@ -77,8 +77,8 @@ export interface WorkerProducer {
   flushFull(member?: GroupMember): Promise<void>
   /**
    * Sends everything, adds `offsets` with the member's group metadata (KIP-447) and ends the transaction. Resolves when
-   * the transaction is committed. Retriable errors are retried until the delivery timeout, and errors of EndTxn without
-   * a limit. Only one commit can run at a time.
+   * the transaction is committed. Retriable errors are retried until the delivery timeout; those of EndTxn are retried
+   * without a limit. Only one commit can run at a time.
    *
    * Records that are appended after the call belong to the next transaction. The producer holds them back until the
    * current transaction has ended, and `abort` drops them too.
@@ -94,7 +94,7 @@ export interface WorkerProducer {
   commit(offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember | undefined): Promise<Map<string, number>>
   /**
    * Drops everything that is not committed. Do not call it while a commit is running.
-   * @throws ReplacedError like `init`, if a batch was not answered
+   * @throws ReplacedError under the same condition as `init`, but only if a batch was not answered
    */
   abort(): Promise<void>
   close(): Promise<void>

@@ -22,8 +22,8 @@ export interface RecordChunk {
   /** Position of the varint that counts the headers; -1 when the record has no headers. */
   readonly headerStart: Int32Array
   /**
-   * Set when this chunk replaces a batch that cannot be unpacked, and says why. Such a chunk has one record, without
-   * key, value and headers. Its offset is the batch's first, or the requested offset if that is higher.
+   * Why a batch cannot be unpacked, if this chunk replaces such a batch. The chunk then has one record, without key,
+   * value and headers. Its offset is the batch's first, or the requested offset if that is higher.
    */
   readonly unreadable?: string
 }

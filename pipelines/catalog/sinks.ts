@@ -24,8 +24,8 @@ import { smallerImages } from './images/smaller.ts'
 import { productsRebuilds } from './rebuilds.ts'
 
 /**
- * Sinks that fill the views from which the API reads products, the product lists of sellers, and the results of
- * commands about products and skus.
+ * Sinks that fill the views from which the API reads products, sellers' product lists, and the results of commands
+ * about products and skus.
  */
 export const productSinks: readonly SinkDeclaration[] = [
   viewSink('catalog-products-view', decisionView(catalogProductsView), [productDecisions]),

@@ -3,7 +3,7 @@
  * been registered in the meantime.
  */
 const KEPT_MS = 30_000
-/** How many unknown schema ids are cached. The limit keeps a producer of random ids from filling the memory. */
+/** Number of ids at which the cache is emptied. The limit keeps a producer of random ids from filling the memory. */
 const KEPT_IDS = 10_000
 
 /** Schema ids that the registry does not have. */

@@ -4,7 +4,7 @@ import type { DocumentCounters, DocumentStock, InventoryChange } from '../../../
 const STAR_KINDS = 5
 
 /**
- * Applies a movement of stock to the counters of its product.
+ * Applies a stock movement to the counters of its product.
  * @param known the stock row before the movement; undefined if the row did not exist
  * @returns undefined if the movement is not newer than the row
  */

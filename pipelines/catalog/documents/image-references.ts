@@ -1,4 +1,4 @@
-/** Returns the images that a change of a product adds, and the images that it removes. */
+/** Returns the images that a change to a product adds, and the images that it removes. */
 export function imageChanges(
   before: readonly string[],
   after: readonly string[],

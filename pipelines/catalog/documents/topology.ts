@@ -13,7 +13,7 @@ const BY_CATEGORY = { partitions: 1, productionPartitions: 16 }
 const COMMIT_INTERVAL_MS = 100
 
 /**
- * Builds the documents that search shows, and the best sellers of categories, from products, prices, stock, stars and
+ * Builds the documents that search shows, and each category's best sellers, from products, prices, stock, stars and
  * sellers.
  */
 export const catalogTopology = topology(

@@ -4,7 +4,7 @@ import { productCreated, productUpdated } from '../../../schemas/catalog/product
 
 const TOPICS = [productCreated.name, productUpdated.name]
 const POLL_MS = 1_000
-/** Number of polls without news after which Kafka counts as unavailable. */
+/** Number of consecutive polls without progress after which Kafka counts as unavailable. */
 const MOST_SILENT_POLLS = 30
 
 interface ProcessedCheckOptions {
@@ -16,11 +16,11 @@ interface ProcessedCheckOptions {
 }
 
 /**
- * Returns a function that checks whether the topology has processed all product events, except those of the last
- * `maxLagMs`. The function returns the time of the check before, in epoch ms; undefined if there was none, or if it
+ * Returns a function that checks whether the topology has processed all product events that are older than `maxLagMs`.
+ * The function returns the time of its previous check, in epoch ms; undefined if there was none, or if that check
  * failed. By that time, the topology had written everything that follows from the events that were then older than
  * `maxLagMs`.
- * @throws Error if an older event waits, or if Kafka does not return the waiting events
+ * @throws Error if such an old event still waits, or if Kafka does not return the waiting events
  */
 export function processedCheck({ transport, topology, maxLagMs, runtime }: ProcessedCheckOptions) {
   let checkedAt: number | undefined
@@ -29,7 +29,7 @@ export function processedCheck({ transport, topology, maxLagMs, runtime }: Proce
     checkedAt = undefined
     const now = runtime.now()
     const oldest = await oldestWaiting(transport, topology, signal)
-    if (oldest < now - maxLagMs) throw new Error(`product events wait for topology ${topology} since ${new Date(oldest).toISOString()}`)
+    if (oldest < now - maxLagMs) throw new Error(`product events have waited for ${topology} since ${new Date(oldest).toISOString()}`)
     checkedAt = now
     return before
   }
@@ -67,7 +67,7 @@ async function oldestWaiting(transport: Transport, topology: string, signal: Abo
       for (const data of fetched) {
         const first = data.chunks.find(({ count }) => count > 0)
         if (first !== undefined) oldest = Math.min(oldest, first.timestamps[0])
-        // Without events, only markers of transactions follow the committed offset.
+        // If the rest of the log contains no events, only transaction markers follow the committed offset.
         else if (data.nextOffset < unknown.get(keyOf(data))!) continue
         unknown.delete(keyOf(data))
         fetcher.unassign(data)

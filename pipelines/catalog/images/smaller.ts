@@ -9,7 +9,7 @@ import type { SinkContext, SinkDeclaration } from '../../sinks.ts'
 const NAME = 'catalog-images-smaller'
 /**
  * Limits of a batch. Batches are small, because the sink commits its offset only between batches. After a restart, the
- * sink looks in the store for every image that it has processed since the last commit.
+ * sink looks in the blob store for every image that it has processed since the last commit.
  */
 const LIMITS = { maxRecords: 20, maxBytes: 64 * 1024, lingerMs: 0 }
 /**
@@ -21,7 +21,7 @@ const COLLECT_MS = 500
 /**
  * Makes the WebP files of each image that a product gains, so that the first reader does not have to wait for them.
  * Processes one image of each partition at a time. The sink's position is the committed offset of its group. If a
- * record is read again, the files of its image are already in the store.
+ * record is read again, the files of its image are already in the blob store.
  */
 export const smallerImages: SinkDeclaration = {
   name: NAME,

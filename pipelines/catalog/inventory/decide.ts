@@ -15,7 +15,7 @@ export interface InventoryDecision {
  */
 const MOST_RESERVATIONS_PER_COMMAND = 1_000
 /**
- * Maximum number of warehouses of a variant. The limit is necessary because a line that names no warehouse reads the
+ * Maximum number of warehouses per variant. The limit is necessary because a line that names no warehouse reads the
  * rows of all warehouses.
  */
 const MOST_WAREHOUSES = 1_000

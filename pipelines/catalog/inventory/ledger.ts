@@ -2,7 +2,7 @@ import { rowName, type StockKey } from '../../../schemas/catalog/inventory/keys.
 import type { InventoryChange, InventoryMovement, StockLine, StockReservation, StockRow } from '../../../schemas/catalog/types.ts'
 import type { StockReader } from './stock.ts'
 
-/** What caused a change of stock, and when it happened. */
+/** What caused a change to the stock, and when the change happened. */
 export interface Cause {
   readonly productId: number
   /** Epoch ms. */
@@ -11,7 +11,7 @@ export interface Cause {
   readonly commandId: string | null
 }
 
-/** A change of a reservation. `before` or `after` is undefined if the reservation was not open at that time. */
+/** A change to a reservation. `before` or `after` is undefined if the reservation was not open at that time. */
 export interface ReservationChange {
   readonly before: StockReservation | undefined
   readonly after: StockReservation | undefined
@@ -22,7 +22,7 @@ export interface StockChanges {
   /** The changed rows after the decision, including rows in which only `first_end` has changed. */
   readonly rows: readonly StockRow[]
   readonly reservations: readonly ReservationChange[]
-  /** The movements of stock, in the order in which they happened. */
+  /** The stock movements, in the order in which they happened. */
   readonly movements: readonly InventoryChange[]
 }
 
@@ -53,7 +53,7 @@ export interface StockLedger {
 }
 
 /**
- * Maximum number of units of a row, available and reserved together. Each of the two numbers is an Avro int. Neither
+ * Maximum number of units in a row, available and reserved together. Each of the two numbers is an Avro int. Neither
  * may overflow, even when all reserved units become available.
  */
 export const MOST_UNITS = 2 ** 31 - 1

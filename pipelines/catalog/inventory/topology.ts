@@ -21,8 +21,8 @@ import type { StockReader } from './stock.ts'
 import { stockReader, stockStores } from './stores.ts'
 
 /**
- * Interval between checks for expired reservations. Because of EXPIRES_AFTER_MS, the check that finds a reservation
- * runs one to two seconds after the reservation has ended.
+ * Interval between checks for expired reservations. Because of EXPIRES_AFTER_MS, a reservation usually expires one
+ * to two seconds after its end time.
  */
 const EXPIRE_EVERY_MS = 1_000
 /**
@@ -33,7 +33,7 @@ const EXPIRE_EVERY_MS = 1_000
 const EXPIRED_PER_TICK = 1_000
 /**
  * Policy for records on which a processor fails or whose output cannot be written. They become dead letters, so that a
- * single bad record does not stop all changes of stock.
+ * single bad record does not stop all changes to the stock.
  */
 const SKIPPED: OnError = { process: 'dead-letter', produce: 'dead-letter' }
 

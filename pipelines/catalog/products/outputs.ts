@@ -30,7 +30,7 @@ export type VariantCauses = ReadonlyMap<number, Cause>
 const NO_CAUSES: VariantCauses = new Map()
 
 /**
- * Returns the records about a change of a product.
+ * Returns the records about a change to a product.
  * @param cause the cause of the change, and of the price changes of all variants that `causes` does not contain
  */
 export function outputsOf(
@@ -44,7 +44,7 @@ export function outputsOf(
   const { actor, at } = cause
   const emits: Emission[] = []
   if (earlier === undefined) emits.push(emission(productCreated, key, { product, actor, at }))
-  // A change of content or status creates a new version. A change of prices or price periods does not.
+  // A change to the content or status creates a new version. A change to prices or price periods does not.
   else if (earlier.version !== product.version) emits.push(emission(productUpdated, key, { product, actor, at }))
   const causeOf = ({ variant_id }: CatalogPriceChange) => causes.get(placeOfVariant(variant_id)!.number - 1) ?? cause
   for (const [{ actor, at, isForced: is_forced, reason }, changes] of Map.groupBy(priceChanges(earlier, product), causeOf))

@@ -16,8 +16,8 @@ interface CartDecision {
 }
 
 /**
- * Decides every command about a cart. A cart ends only once. After its expiry time, no command changes a cart, even if
- * the expiry has not been processed yet.
+ * Decides every command about a cart. A cart ends only once. After its expiry time, no command changes it, even if the
+ * expiry has not been processed yet.
  */
 export function decideCart(cart: Cart | undefined, command: CartCommand, { key, now }: CartFacts): CartDecision {
   if (command.action === 'OPEN') return open(cart, command, key, now)
@@ -60,7 +60,7 @@ const OUTCOMES: Readonly<Record<Exclude<Cart['status'], 'OPEN'>, CartEnd>> = {
   EXPIRED: 'EXPIRED',
 }
 
-/** Returns what a change of a cart means for stock: one outcome for each product in the cart; none for a new cart. */
+/** Returns what a change to a cart means for stock: one outcome for each product in the cart; none for a new cart. */
 export function outcomesOf(before: Cart | undefined, after: Cart, at: number): CartOutcome[] {
   if (before === undefined) return []
   const { reservation_id, ends_at, status } = after

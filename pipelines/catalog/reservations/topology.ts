@@ -22,7 +22,7 @@ export const reservations = topology(
     const timers = timerStore('timers', { key: utf8 })
 
     /**
-     * Returns the rows and records that a change of a cart produces. The timer of an open cart is due when the cart
+     * Returns the rows and records that a change to a cart produces. The timer of an open cart is due when the cart
      * expires. The timer of an ended cart is due when the cart is to be deleted.
      */
     function changesOf(before: Cart | undefined, after: Cart, at: number) {

@@ -66,7 +66,7 @@ export interface DecidingOptions<C, S, V, A> {
   readonly judgedBy?: 'decision-time' | 'append-time'
   /** Returns the part of a state that clients can read; null if there is no such part. */
   readonly view: (state: S, key: string) => V | null
-  /** Called after every change of a state, for example to emit records or set timers. Not called for other rows. */
+  /** Called after every change to a state, for example to emit records or set timers. Not called for other rows. */
   readonly changed?: (change: Change<S, C>, ctx: Context) => void
   /** The topics to which decisions and `changed` emit records. */
   readonly emits?: readonly AnyTopic[]

@@ -26,7 +26,7 @@ export interface RowPrefetch {
   prefetch<K>(store: { prefetch(key: K): void }, key: K): void
 }
 
-/** A change of a row, created by `row`. */
+/** A change to a row, created by `row`. */
 export interface RowChange {
   readonly store: EngineStore
   readonly key: unknown
@@ -48,7 +48,7 @@ export interface RowChanges {
   readonly emits?: readonly Emission[]
 }
 
-/** Returns a change of a store's row or of a timer's time (epoch ms). Null deletes the row or timer. */
+/** Returns a change to a store's row or to a timer's time (epoch ms). Null deletes the row or timer. */
 export function row<K>(store: TimerStore<K>, key: K, due: number | null): RowChange
 export function row<K, V>(store: KeyedStore<K, V>, key: K, value: V | null): RowChange
 export function row(store: EngineStore, key: unknown, value: unknown): RowChange {

@@ -9,8 +9,8 @@ import { DEAD_LETTER_PARTITION, type DeadLetterFilter, type DeadLetterRecord, RE
  */
 const MAX_TRANSACTION_RECORDS = 500
 /**
- * Size at which a transaction is committed. Dead letters can have several MiB each, and the transaction's records stay
- * in memory until they are sent.
+ * Size at which a transaction is committed. A dead letter can take several MiB, and the transaction's records stay in
+ * memory until they are sent.
  */
 const FULL_TRANSACTION_BYTES = 8 * 1_048_576
 

@@ -28,7 +28,7 @@ export async function readTopic<K, V>({
   runtime,
 }: TopicRead<K, V>): Promise<readonly (readonly [K, V])[]> {
   const count = (await transport.partitionCounts([topic.name])).get(topic.name)
-  // A broker that has fallen behind may not know the topic. Its values are then unknown, which is not the same as none.
+  // A broker that has fallen behind may not know the topic. That does not mean that the topic is empty.
   if (count === undefined) throw new Error(`the brokers do not know the topic ${topic.name}`)
   const places = Array.from({ length: count }, (_, partition) => ({ topic: topic.name, partition }))
   const starts = await transport.offsets(places, 'earliest')
@@ -84,7 +84,7 @@ export async function readTopic<K, V>({
   return [...newest.values()]
 }
 
-/** Returns the lower offset of each partition, so that records that are added later do not prolong a read. */
+/** Returns the lower of the two ends of each partition, so that records that are added later do not prolong a read. */
 function shorter(known: ReadonlyMap<string, number>, now: ReadonlyMap<string, number>): Map<string, number> {
   return new Map([...known].map(([place, end]) => [place, Math.min(end, now.get(place) ?? end)]))
 }

@@ -38,8 +38,8 @@ export interface JobTurn<K, V> {
    */
   publish<PK, PV>(topic: Topic<PK, PV>, key: PK, value: PV): Promise<void>
   /**
-   * Publishes several records in one transaction, so that readers see either all of them or none. @throws FencedError
-   * like `publish`
+   * Publishes several records in one transaction, so that readers see either all of them or none.
+   * @throws FencedError like `publish`
    */
   publishAll(records: readonly JobRecord[]): Promise<void>
   /**
@@ -77,7 +77,7 @@ export interface TurnDeps<K, V> {
 }
 
 const NO_OFFSETS = new Map()
-/** A wait of this length is long enough to fetch a request that is pending, ms. */
+/** A wait of this length (ms) is long enough to fetch a pending request. */
 const QUIET_MS = 1_000
 
 /**

@@ -114,7 +114,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   /** The end of the log when reading began. The target has caught up when it reaches this offset. */
   let goal: number | undefined
   let highWatermark = 0
-  /** The end of the records that could be read at `fetchedAt`. Records of open transactions follow it. */
+  /** The end of the records that could be read at `fetchedAt`. Records of open transactions may follow it. */
   let stableEnd = 0
   /** Time of the fetch that returned `stableEnd`, epoch ms. */
   let fetchedAt: number | undefined
@@ -212,7 +212,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
    */
   function nextProbeAt(): number {
     const { probeEveryMs } = target
-    // Without this condition, the loop would not wait while records are collected or the first ones are fetched.
+    // Without this condition, the loop would not wait while records are in the buffer or before the first fetch ends.
     if (probeEveryMs === undefined || !canWriteEmpty()) return NEVER
     return (Math.floor(lastWriteAt / probeEveryMs) + 1) * probeEveryMs
   }

@@ -57,7 +57,7 @@ export interface PartitionQueue {
 
 export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: QueueOptions): PartitionQueue {
   const chunks: QueuedChunk[] = []
-  /** The first row of the first chunk that has not been taken yet. */
+  /** In the first chunk, the first row that has not been taken yet. */
   let row = 0
   let records = 0
   let bytes = 0

@@ -87,7 +87,7 @@ const IDLE_WAIT_MS = 15_000
  * the target stores no offsets.
  */
 const LAST_COMMIT_GRACE_MS = 2_000
-/** How long a stopping sink waits for a write. The next owner makes unfinished writes again. */
+/** How long a stopping sink waits for a write. The next owner repeats unfinished writes. */
 const DEFAULT_STOP_GRACE_MS = 15_000
 /**
  * Time limit for the last commit and for leaving the group. Together with the grace period above, it is less than the

@@ -16,7 +16,7 @@ export interface SinkTarget {
    */
   readonly collectMs?: number
   /**
-   * Interval of empty writes for a partition without new records. An empty write shows whether the target has lost
+   * Interval between empty writes for a partition without new records. An empty write shows whether the target has lost
    * data. Undefined means never.
    */
   readonly probeEveryMs?: number

@@ -28,7 +28,7 @@ interface FactsToCompare extends Pick<PartitionFacts, 'end' | 'isBeyondEnd'> {
 const MAX_AHEAD_MS = 3_600_000
 /** Limits of a batch. The script call for a batch of this size blocks Redis' only thread for about a millisecond. */
 const LIMITS = { maxRecords: 500, maxBytes: 256 * 1024, lingerMs: 0 }
-/** Interval of probes. The sink notices an emptied Redis within this time, even if the topic is idle. */
+/** Interval between probes. The sink notices an emptied Redis within this time, even if the topic is idle. */
 const PROBE_EVERY_MS = 1_000
 /** How long changes are collected when no caller waits for them, so that they share a fetch and a script call. */
 const COLLECT_MS = 20
@@ -37,7 +37,7 @@ const DELETE_RETENTION_MS = 24 * 3_600_000
 
 /**
  * Writes records into a view. Each batch is one script call. The call either applies the batch and moves the offset, or
- * applies nothing. If the view has lost data, the call then also removes its caught-up flag.
+ * applies nothing. If it applies nothing because the view has lost data, it also removes the view's caught-up flag.
  */
 export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { store, runtime }: ViewTargetDeps): SinkTarget {
   const viewTopics = topics.map((topic) => topic.name)

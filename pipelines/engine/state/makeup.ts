@@ -34,12 +34,12 @@ export function nextMembers({ active, learners }: Makeup, memberId: string): str
   return [...active, ...learners.slice(0, place + 1)].sort()
 }
 
-/** The notice of a worker that still lacks copies that it needs before the next learner becomes active. */
+/** The notice of a worker that is not ready for the next learner: it lacks copies, or no learner is waiting. */
 export const NO_COPIES = `${NOTICE}none`
 
 /**
- * Returns the notice with which a worker reports that it has copies of all partitions that it will get when the next
- * learner becomes active.
+ * Returns the notice of a worker that is ready for the next learner. Such a worker has copies of all partitions that it
+ * will get when that learner becomes active.
  */
 export function copiesNotice({ active, learners }: Makeup): string {
   const hash = createHash('sha256').update(JSON.stringify([active, learners[0]]))

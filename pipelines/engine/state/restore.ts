@@ -209,8 +209,8 @@ function examine(session: StateSession, task: TaskPlace, changelog: Changelog, o
 }
 
 /**
- * Returns true when no other process has written to the changelog after this process. In that case, nothing follows the
- * stored position except possibly the marker of this process's last transaction.
+ * Returns true if nothing follows the stored position in the changelog, except possibly the marker of this process's
+ * last transaction. No other process has then written to the changelog in the meantime.
  */
 function isCurrent(stored: number, end: number, { exactlyOnce }: StartOffsets): boolean {
   return end - stored <= (exactlyOnce ? 1 : 0)

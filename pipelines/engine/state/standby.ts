@@ -30,7 +30,7 @@ const LOOK_EVERY_MS = 2_000
 const RARE_LOOK_EVERY_MS = 30_000
 /**
  * Interval at which a joining worker fetches the group's members while it waits for the copies to be complete. It is
- * also the minimum time between two fetches after a change of the epoch.
+ * also the minimum time between two fetches after the epoch has changed.
  */
 const LEARNER_LOOK_EVERY_MS = 500
 /** Delay after a failure (disk full, a recreated changelog) before the copies restart from their written positions. */

@@ -19,7 +19,7 @@ export interface FailedRecords {
   of(partition: TopicPartition): ReadonlyMap<number, Fault>
   /**
    * Returns an offset. For each record before it, the rows that the record changes must be checked. -1 means that no
-   * rows must be checked.
+   * rows need to be checked.
    */
   checksBefore(partition: TopicPartition): number
   /**

@@ -70,7 +70,7 @@ export class RecordFailure extends ProcessorError {
  * have changed the row. The tasks therefore repeat these records, and check the rows that each record changes.
  */
 export class RowFailure extends ProcessorError {
-  /** The first record of each source of the task since the last commit, and the record after the last one. */
+  /** For each source, the first record since the last commit. `ends` contains the records after the last ones. */
   readonly starts: readonly RecordPlace[]
   readonly ends: readonly RecordPlace[]
   constructor(message: string, starts: readonly RecordPlace[], ends: readonly RecordPlace[], cause: unknown) {

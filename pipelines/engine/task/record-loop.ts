@@ -43,8 +43,8 @@ export interface RecordLoopParts {
   /** The queues of the sources, in the order of their declarations. */
   readonly queues: readonly RecordQueue[]
   /**
-   * The object that closes times for each source, in the order of the queues; undefined when the stream has no time
-   * handlers.
+   * For each source, in the order of the queues, the object that closes its times; undefined when its stream has no
+   * time handlers.
    */
   readonly closings: readonly (TimeClosing | undefined)[]
   readonly idling: TaskIdling
@@ -65,7 +65,8 @@ export interface RecordLoopParts {
 
 /**
  * Why a run ended. `idle`: all queued records are processed, or wait for records from another source. `more`: the time
- * limit is reached, or a commit must come first. Object: a schema must be loaded before the task can continue.
+ * limit is reached, a commit must come first, or time handlers are due. Object: a schema must be loaded before the task
+ * can continue.
  */
 export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
 

@@ -37,7 +37,7 @@ export interface RecordQueueOptions {
   readonly seesMarkers: boolean
   /** Returns true if the registry does not have this schema id. */
   readonly isMissing: (schemaId: number) => boolean
-  /** For each record before this offset, the changed rows must be checked; -1 if no rows must be checked. */
+  /** For each record before this offset, the changed rows must be checked; -1 if no check is needed. */
   readonly checksBefore: number
   /** The records that failed earlier and must be skipped, keyed by offset. */
   readonly failed: ReadonlyMap<number, Fault>

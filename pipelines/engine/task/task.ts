@@ -73,7 +73,10 @@ export interface StreamTask extends TaskPlace {
   /** Opens the stores after the state was restored. @param positions the start positions, keyed by partition key */
   start(positions: ReadonlyMap<string, StartPosition>): void
   accept(data: PartitionData): void
-  /** Processes queued records until none can be processed now, `expired` returns true, or a commit must come first. */
+  /**
+   * Processes queued records until none can be processed now, `expired` returns true, a commit must come first, or time
+   * handlers are due. Handlers that are already due at the call run first.
+   */
   run(expired: () => boolean): RunResult
   /**
    * Time (epoch ms) at which the task next needs fresh high watermarks, even without input. Time markers and ticks of
@@ -94,8 +97,8 @@ export interface StreamTask extends TaskPlace {
   /** Continues only the time handlers, until they finish or `expired` returns true. */
   runHandlers(expired: () => boolean): void
   /**
-   * True when there is something to commit: state, output, processed records, due ticks and time markers, or a position
-   * at the start.
+   * True when there is something to commit: state, output, processed records, due ticks and time markers, or a start
+   * position that must be committed.
    */
   readonly hasWork: boolean
   /** Number of changed keys that the next commit encodes. */
@@ -103,8 +106,8 @@ export interface StreamTask extends TaskPlace {
   /** Estimated size in bytes of the rows that the next commit encodes. */
   readonly dirtyBytes: number
   /**
-   * True when positions have moved, even if only past control records, or when a position at the start must be
-   * committed although it has not moved.
+   * True when positions have moved, even if only past control records, or when a start position must be committed
+   * although it has not moved.
    */
   readonly positionsMoved: boolean
   readonly queuedRecords: number
@@ -176,8 +179,8 @@ export function streamTask(deps: TaskDeps): StreamTask {
   /**
    * True if a start position is not committed yet and the reset policy of its source would not determine it again:
    * `latest` would skip the records that arrive before the next task starts, and `fail` would refuse the start if this
-   * task has begun with a new partition. The task processes nothing before this commit, because a failed record may
-   * also make it start again.
+   * task has begun with a new partition. The task processes nothing before this position is committed, because a failed
+   * record may also make it start again.
    */
   let hasUniqueStart = false
   /** The stores that are open. If the state is damaged, a start can fail before it has opened all of them. */

@@ -224,7 +224,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   }
 
   /**
-   * Fetches records for every task, and runs the tasks. If a record fails that must be skipped, restarts all tasks and
+   * Fetches records for every task, and runs the tasks. If a record that must be skipped fails, restarts all tasks and
    * runs them again.
    * @returns true if a fetch returned records
    */
@@ -292,7 +292,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   function commitOnce(): void {
     const session = backend.session(topology.name)
     const leaderEpoch = () => 0
-    // Like in a worker, the other tasks take no part, so their `beforeCommit` hooks do not run.
+    // As in a worker, the other tasks take no part, so their `beforeCommit` hooks do not run.
     const involved = tasks.filter((task) => task.hasWork || task.positionsMoved)
     const prepared = encodeCommit(involved, session, leaderEpoch, fault)
     const offsets = producer.commitSync(prepared.offsets.values(), member)

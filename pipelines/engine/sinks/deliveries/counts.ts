@@ -7,7 +7,10 @@ export interface DeliveryCounts {
    * Number of failed attempts, by reason. After a failure the record waits in the retry topic or becomes a dead letter.
    */
   readonly failed: Map<string, number>
-  /** Number of records that became dead letters after a failed attempt, by the reason of the last failure. */
+  /**
+   * Number of records that the sink gave up after a failed attempt, by the reason of the last failure. They are dead
+   * letters, unless the sink stores none.
+   */
   readonly deadLettered: Map<string, number>
 }
 

@@ -24,7 +24,7 @@ export interface HttpMessage {
 export interface HttpSender {
   /** Never rejects. */
   send(message: HttpMessage): Promise<DeliveryOutcome>
-  /** Aborts all requests. */
+  /** Closes all connections. This aborts the requests that are using them. */
   close(): void
 }
 

@@ -309,7 +309,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     get applied() {
       return window?.next
     },
-    /** True even while the receiver is down, because readiness describes only this process. */
+    /** Does not depend on the receiver, because readiness describes only this process. */
     get caughtUp() {
       return state === 'running'
     },
