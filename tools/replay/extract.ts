@@ -27,8 +27,8 @@ export interface Extracted {
 
 /**
  * Extracts the hashtags and phrases from a text, as an extractor upstream of the service would. A phrase consists of
- * two or three adjacent words without punctuation, links, mentions or hashtags between them. A phrase neither begins nor
- * ends with a stop word, a number or a single letter.
+ * two or three adjacent words without punctuation, links, mentions or hashtags between them. A phrase neither begins
+ * nor ends with a stop word, a number or a single letter.
  */
 export function extractTerms(text: string): Extracted {
   const hashtags = [...text.matchAll(HASHTAG)].map(([, tag]) => `#${tag}`)
