@@ -32,7 +32,7 @@ export function httpMetrics(options: { process: boolean }): HttpMetrics {
     buckets: LATENCY_BUCKETS_SECONDS,
     registers: [registry],
   })
-  const failures = counter(registry, 'http_errors_total', 'Error answers, by their code in the error catalogue', 'code')
+  const failures = counter(registry, 'http_errors_total', 'Error responses, by error code', 'code')
   const inFlight = new Gauge({ name: 'http_requests_in_flight', help: 'Requests that are being processed', registers: [registry] })
   const reused = counter(registry, 'http_answers_reused_total', 'Requests that got a kept answer, without running their handler')
   /**

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:inventory`: measures stock operations at a fixed rate and the parts of their latency: over many
- * variants right after the start and after a warm-up, then on one variant. Two peers perform the same operations. See
- * run.command.ts.
+ * `npm run bench:inventory`: measures the latency of stock operations at a fixed rate, and breaks it down into its
+ * parts. The operations are spread over many variants, first right after the start and again after a warm-up. Then they
+ * all use one variant. Two peers perform the same operations. See run.command.ts.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'

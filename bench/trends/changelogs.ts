@@ -10,7 +10,9 @@ import { topicProducer } from '../../tools/topic-producer.ts'
 /** The changelog of a store, and how the rows of the store are distributed over its partitions. */
 interface Changelog<K, V> {
   readonly topic: Topic<K, V>
-  /** Returns the bytes whose hash determines the partition of a key; undefined if these are the bytes of the key. */
+  /**
+   * Returns the bytes whose hash determines the partition of a key. Omitted if the hash of the key itself does so.
+   */
   readonly partitionBy?: (key: K) => Uint8Array
 }
 

@@ -24,8 +24,9 @@ import { MINUTES_PER_HOUR } from './time.ts'
  */
 const MAX_CONTRIBUTIONS = 32
 /**
- * Cells are appended to a row up to this size. When a row grows beyond this size, or beyond this size times a power of
- * two, cells of the same place are combined, unless this would leave most of the cells.
+ * Up to this size, cells are only appended to a row. When a row grows past this size, and each time it grows past twice
+ * the previous threshold, the cells of each place are combined. They are not combined if this would hardly reduce their
+ * number.
  */
 const APPENDED_BYTES = 256
 /** Maximum size of an encoded number. */

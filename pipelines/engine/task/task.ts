@@ -177,10 +177,11 @@ export function streamTask(deps: TaskDeps): StreamTask {
   /** Positions of the last commit that was started. */
   let committedPositions: readonly number[] = []
   /**
-   * True if a start position is not committed yet and the reset policy of its source would not determine it again:
-   * `latest` would skip the records that arrive before the next task starts, and `fail` would refuse the start if this
-   * task has begun with a new partition. The task processes nothing before this position is committed, because a failed
-   * record may also make it start again.
+   * True while a start position is not committed that the reset policy of its source might not choose again. With
+   * `latest`, the next start would skip the records that arrived in the meantime. With `fail`, the next start could be
+   * refused: a partition that was added while this worker was running is read from its beginning, but another worker
+   * would apply the policy. The task processes nothing until the position is committed, because even a failed record
+   * can restart the task.
    */
   let hasUniqueStart = false
   /** The stores that are open. If the state is damaged, a start can fail before it has opened all of them. */

@@ -55,7 +55,7 @@ export interface RankedUser {
   readonly context: RecommendationContext
 }
 
-/** The statistics of an item in the streams at the time of the request. */
+/** The features of an item at the time of the request. */
 export interface RankedItem {
   /**
    * Decayed number of events other than SKIP and NOT_INTERESTED. An event's weight halves every 30 days. Until the item

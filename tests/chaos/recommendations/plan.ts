@@ -69,7 +69,10 @@ export interface PlannedCall {
 export interface PlannedProduct {
   readonly atMs: number
   readonly product: number
-  /** Variant number. Public records of a product with equal numbers have equal titles, brands and attributes. */
+  /**
+   * Selects the title, brand and attributes of the record. Public records of the same product with the same form agree
+   * in all three.
+   */
   readonly form: number
   readonly category: number
   readonly isPublic: boolean

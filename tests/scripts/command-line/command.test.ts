@@ -111,7 +111,7 @@ test.each([
   [['a', '--note='], '--note must not be empty; see'],
   [['a', '--workers='], '--workers must be an integer of at least 0; see'],
   [['a', '--mode', 'fast', '--loud'], 'fast is never loud: leave out --loud; see'],
-])('%j is refused with a message of one line, which gives the reason and names the help', (args, message) => {
+])('%j is refused with a one-line message that gives the reason and refers to --help', (args, message) => {
   let caught: unknown
   try {
     play.parse(args)

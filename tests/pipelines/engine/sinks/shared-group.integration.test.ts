@@ -50,7 +50,7 @@ function start(sinks: readonly Sink[]): readonly Sink[] {
 
 const lanesOf = (sinks: readonly Sink[]) => sinks.map((sink) => sink.lanes().length)
 
-test('processes with different services share a group, and the partitions of a killed process move to a process with the same service, and back once the killed process has restarted', async () => {
+test('when one of several processes with different services is killed, its partitions move only to processes that run the same service, and return after it restarts', async () => {
   const { broker, kafka } = await world()
   const url = await testStack().redis()
   const redis = new Redis(url)
