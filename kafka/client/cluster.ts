@@ -300,16 +300,20 @@ export function openCluster(context: Context): Cluster {
   /**
    * Refreshes all topics. Asks the broker that answered last only if no other broker answers. That broker may be a
    * leader that is cut off from the controller: such a leader still names itself, and answers readers as if nothing new
-   * had been appended. If the broker that is asked instead did not answer its last request, it gets a separate request
-   * first. Otherwise, all requests would wait for a broker that hangs.
+   * had been appended. Brokers that did not answer their last request get a separate request first, until one of them
+   * answers. Otherwise, all requests would wait for brokers that hang.
    */
   async function refreshAll(): Promise<void> {
     isRefreshingAll = true
     try {
-      const next = inOrder().find(([address]) => address !== answeredBy)
-      const isBack = next === undefined || !silent.has(next[0]) || (await answers(next[1]))
+      const hanging: string[] = []
+      for (const [address, broker] of inOrder()) {
+        if (address === answeredBy) continue
+        if (!silent.has(address) || (await answers(broker))) break
+        hanging.push(address)
+      }
       distrust()
-      if (next !== undefined && !isBack) unreliable.set(next[0], ++failures)
+      for (const address of hanging) unreliable.set(address, ++failures)
       await refresh([...known])
     } finally {
       isRefreshingAll = false

@@ -8,6 +8,8 @@ import type { Context, ResolvedKafkaOptions } from './options.ts'
  * process wakes up once for both.
  */
 const MARK_EVERY_MS = 1_000
+/** Time after which the thread is started again if the system refused to start it. */
+const START_AGAIN_MS = 60_000
 /**
  * Limits of the thread's heap. The thread needs memory only for its copy of the protocol package, which it loads at the
  * first stall.
@@ -26,12 +28,15 @@ export function openStallGuard({ options, runtime }: Context): StallGuard {
   /** The messages that describe the present memberships, keyed by id. */
   const kept = new Map<number, StallMessage>()
   let thread: Worker | undefined
+  /** Monotonic time (ms) at which the system last refused to start the thread. */
+  let refusedAt = Infinity
   let cancelTimer = () => {}
   let lastId = 0
   let closed = false
 
   function markTurn(): void {
     mark.set(sharedMonotonicMs())
+    if (thread === undefined && kept.size > 0 && runtime.monotonic() - refusedAt >= START_AGAIN_MS) startAll()
     if (kept.size > 0) cancelTimer = runtime.setTimer(MARK_EVERY_MS - (runtime.monotonic() % MARK_EVERY_MS), markTurn)
   }
 
@@ -47,21 +52,25 @@ export function openStallGuard({ options, runtime }: Context): StallGuard {
 
   /**
    * Passes the present state of a membership, or its end, to the thread. Starts the thread if it is not running. If the
-   * system permits no further threads, the membership goes on without a guard, and the next call of this function tries
-   * to start the thread again.
+   * system permits no further threads, the membership goes on without a guard. The next call of this function tries to
+   * start the thread again, and so does `markTurn` after a minute.
    */
   function post(message: StallMessage): void {
     if (closed) return
     if (thread !== undefined) thread.postMessage(message)
-    else if (kept.size > 0) {
-      try {
-        thread = start()
-      } catch (error) {
-        runtime.log.warn({ err: error }, 'kafka_stall_guard_not_started')
-        return
-      }
-      for (const known of kept.values()) thread.postMessage(known)
+    else if (kept.size > 0) startAll()
+  }
+
+  /** Starts the thread, and passes the present state of all memberships to it. */
+  function startAll(): void {
+    try {
+      thread = start()
+    } catch (error) {
+      refusedAt = runtime.monotonic()
+      runtime.log.warn({ err: error }, 'kafka_stall_guard_not_started')
+      return
     }
+    for (const known of kept.values()) thread.postMessage(known)
   }
 
   function guard(): GuardedMembership {

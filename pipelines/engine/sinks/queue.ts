@@ -1,5 +1,6 @@
 import type { PartitionData, RecordChunk } from '../../../kafka/transport.ts'
 import { type Codec, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
+import { firstOffset } from './lost-records.ts'
 import type { BatchLimits, SinkRecord } from './target.ts'
 
 /** A record that the sink cannot use, and the reason. */
@@ -89,7 +90,8 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
 
   function push(data: PartitionData): void {
     const filled = data.chunks.filter((chunk) => chunk.count > 0)
-    if (end !== undefined && filled.length > 0 && filled[0].offsets[0] < end) dropFrom(filled[0].offsets[0])
+    const from = firstOffset(data)
+    if (end !== undefined && from < end) dropFrom(from)
     filled.forEach((chunk, index) => {
       const last = index === filled.length - 1
       chunks.push({ chunk, after: last ? data.nextOffset : chunk.offsets[chunk.count - 1] + 1 })

@@ -124,3 +124,42 @@ test('while a broker hangs, no request for metadata waits for it after the first
   }
   expect(new Set(asked)).toEqual(new Set([9092, 9093]))
 })
+
+test('while several brokers hang, no request for metadata waits for them', async () => {
+  const runtime = manualRuntime()
+  const options = kafkaOptions.parse({ brokers: [9092, 9093, 9094, 9095].map((port) => `127.0.0.1:${port}`), clientId: 'test' })
+  const hanging = new Set<number>()
+  const newConnection = connectionsTo(runtime, hanging, [])
+  const cluster = openCluster({ options, runtime, newConnection, closing: new AbortController().signal })
+
+  async function refreshTakes(topic: string): Promise<number> {
+    const begun = runtime.monotonic()
+    let took: number | undefined
+    const done = cluster.refresh([topic]).then(() => {
+      took = runtime.monotonic() - begun
+    })
+    while (took === undefined) {
+      for (let step = 0; step < 10; step++) await runtime.nextTurn()
+      if (took === undefined) runtime.advance(REQUEST_TIMEOUT_MS)
+    }
+    await done
+    return took
+  }
+
+  expect(await refreshTakes('t')).toBe(0)
+  hanging.add(9092).add(9093)
+  // The first requests find out which brokers hang.
+  for (let request = 0; request < 2; request++) await refreshTakes('t')
+  for (let period = 0; period < 6; period++) {
+    runtime.advance(METADATA_PERIOD_MS)
+    cluster.leader('t', 0)
+    for (let step = 0; step < 10; step++) await runtime.nextTurn()
+    expect(await refreshTakes(`t${period}`)).toBe(0)
+    // The check of the brokers that hang ends with a time limit for each of them.
+    for (let check = 0; check < 2; check++) {
+      runtime.advance(REQUEST_TIMEOUT_MS)
+      for (let step = 0; step < 10; step++) await runtime.nextTurn()
+      expect(await refreshTakes(`t${period}-${check}`)).toBe(0)
+    }
+  }
+})

@@ -41,7 +41,7 @@ test('the check fails while a product event has been waiting for too long, and s
   append(productUpdated.name, 1)
   expect(await check()).toBe(START)
   clock.now += 1
-  await expect(check()).rejects.toThrow('wait for topology catalog since 2026-01-01T00:00:00.000Z')
+  await expect(check()).rejects.toThrow('have waited for catalog since 2026-01-01T00:00:00.000Z')
   await process(productUpdated.name, 1, 1)
   expect(await check()).toBeUndefined()
   expect(await check()).toBe(clock.now)

@@ -12,6 +12,8 @@ import { utf8 } from '../../../../../schemas/keys.ts'
 
 const PLACE = { topic: 'letters', partition: 0 }
 const SLOTS = 8
+/** More records than a lane takes from its queue at once. */
+const QUEUED = 600
 
 /**
  * Opens a lane whose deliveries end when the test says so.
@@ -141,4 +143,15 @@ test('lost records that wait for a slot are not delivered', async () => {
   await fetched(SLOTS + 1, 'new')
   await end(...values.slice(0, SLOTS))
   expect(started).toEqual([...values.slice(0, SLOTS + 1), 'new'])
+})
+
+test('lost records that are still queued are not delivered, even if the log is empty after its new end', async () => {
+  const { started, fetched, end, commit } = await lane()
+  const values = Array.from({ length: QUEUED }, (_, index) => `letter ${index}`)
+  await fetched(0, ...values)
+  await fetched(SLOTS)
+  await end(...values.slice(0, SLOTS))
+  expect([started.length, commit()]).toEqual([SLOTS, [SLOTS, []]])
+  await fetched(SLOTS, 'new')
+  expect(started.slice(SLOTS)).toEqual(['new'])
 })
