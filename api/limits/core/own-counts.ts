@@ -109,8 +109,8 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
 
   /**
    * Reduces a bucket's debt to the tokens that the bucket lacks. All other owed tokens have been refilled since they
-   * were taken, while the store's bucket was full. If the bucket is not remembered, nothing is known about its tokens, so
-   * the debt stays.
+   * were taken, while the store's bucket was full. If the bucket is not remembered, nothing is known about its tokens,
+   * so the debt stays.
    */
   function forgetRefilled(counter: Counter, nowUs: number): void {
     if (owed.isEmpty || counter.limit.burst === 0 || recent.find(counter.key) === undefined) return
