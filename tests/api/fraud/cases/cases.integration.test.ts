@@ -22,7 +22,10 @@ test('a transaction with the decision REVIEW becomes a case, and the verdict rea
   expect((await ask('PATCH', `cases/${case_id}`, { status: 'IN_REVIEW', assigned_to: 'ann' })).status).toBe(200)
 
   const verdict = { verdict: 'CONFIRMED_FRAUD', fraud_type: 'stolen_card', notes: 'not the user' }
-  expect(await ask('POST', 'transactions/t1/feedback', verdict)).toEqual({ status: 200, body: { status: 'recorded', case_id } })
+  expect(await ask('POST', 'transactions/t1/feedback', verdict)).toEqual({
+    status: 200,
+    body: { status: 'recorded', case_id, version: expect.any(Number) },
+  })
   expect((await ask('GET', 'cases?status=CONFIRMED_FRAUD')).body.cases).toMatchObject([{ case_id, assigned_to: 'ann' }])
   const profile = async (user: string) => {
     const bytes = await redis.getBuffer(profileKeys(0, `user:${user}`).profile)
