@@ -49,6 +49,40 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     await page.getByRole('alert').filter({ hasText: 'The verdict on transaction t-1 was not recorded.' }).waitFor()
   })
 
+  test('the message about a lost verdict stays until the analyst dismisses it or the verdict is recorded', async () => {
+    const { page } = await opened({ hash: '#case/90071992547409931' })
+    const read = async (index: number, title: string) => {
+      await page.evaluate((hash) => location.assign(hash), `#case/9007199254740993${index}`)
+      await page.getByRole('heading', { name: title }).waitFor()
+    }
+    await read(1, 'EUR 1,249.90')
+    const waiting: Route[] = []
+    await page.route('**/api/v1/transactions/t-1/feedback', (route) => void waiting.push(route))
+    const message = page.getByRole('alert').filter({ hasText: 'The verdict on transaction t-1 was not recorded.' })
+    const lose = async (others: string[]) => {
+      await page.keyboard.press('p')
+      await page.keyboard.press('Enter')
+      await read(2, 'EUR 624.95')
+      for (const key of others) await page.keyboard.press(key)
+      await waiting.shift()?.abort()
+    }
+    await lose(['f', 'Enter'])
+    await page.getByText('Recorded as confirmed fraud.').waitFor()
+    await read(1, 'EUR 1,249.90')
+    await message.waitFor()
+    await message.getByRole('button', { name: 'Dismiss' }).click()
+    expect(await message.count()).toBe(0)
+    await lose([])
+    await message.waitFor()
+    await read(1, 'EUR 1,249.90')
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => waiting.length).toBe(1)
+    await waiting[0].fallback()
+    await page.getByText('Recorded as false positive.').waitFor()
+    expect(await message.count()).toBe(0)
+  })
+
   test('a verdict that changes nothing cannot be undone', async () => {
     const { page } = await opened({ hash: '#case/90071992547409931' })
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()

@@ -28,10 +28,11 @@ const DAY_MS = 86_400_000
  * @param {object} wiring
  * @param {(error: unknown, about?: string) => void} wiring.onFailure
  * @param {() => void} wiring.onSuccess
+ * @param {(about: string) => void} wiring.onRecovered called when something has succeeded that may have failed before
  * @param {() => void} wiring.onChanged called after the server has accepted a change
  * @param {(by: number) => void} wiring.onStep opens the next case in the queue (1) or the previous one (-1)
  */
-export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
+export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep }) {
   /** @type {Dossier | undefined} */
   let open
   /** Counts the cases and transactions that were opened, so that a late answer never appears under a different case. */
@@ -50,7 +51,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
    * @type {Promise<unknown>}
    */
   let sending = Promise.resolve()
-  const verdict = verdicts({ onFailure, onGiven, onOutdated, inTurn })
+  const verdict = verdicts({ onFailure, onRecovered, onGiven, onOutdated, inTurn })
 
   /** @param {{ kind: string, id: string }} wanted */
   async function load({ kind, id }) {

@@ -37,12 +37,13 @@ const undoneTo = (before) => before ?? 'SUSPICIOUS'
  * name the version of the case that the analyst has seen, so that they do not replace verdicts of other analysts.
  * @param {object} wiring
  * @param {(error: unknown, about?: string) => void} wiring.onFailure
+ * @param {(about: string) => void} wiring.onRecovered called when something has succeeded that may have failed before
  * @param {() => void} wiring.onGiven
  * @param {() => void} wiring.onOutdated called if somebody else has changed the case
  * @param {<T>(work: () => Promise<T>) => Promise<T>} wiring.inTurn does the work after earlier changes of the case have
  * been answered
  */
-export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
+export function verdicts({ onFailure, onRecovered, onGiven, onOutdated, inTurn }) {
   /** @type {Target | undefined} */
   let target
   /** The verdict that the analyst has chosen but not confirmed yet. */
@@ -145,11 +146,14 @@ export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
     sending.add(transactionId)
     tellThatItIsSent()
     const path = `/api/v1/transactions/${encodeURIComponent(transactionId)}/feedback`
+    const lost = `The verdict on transaction ${transactionId} was not recorded. `
     try {
-      return await inTurn(() => ask('POST', path, bodyOf()))
+      const recorded = await inTurn(() => ask('POST', path, bodyOf()))
+      onRecovered(lost)
+      return recorded
     } catch (error) {
       const isOpen = target?.transactionId === transactionId
-      onFailure(error, isOpen ? '' : `The verdict on transaction ${transactionId} was not recorded. `)
+      onFailure(error, isOpen ? '' : lost)
       if (isOpen) part('verdict-news').textContent = ''
       if (error instanceof RequestFailed && error.failure.code === 'version_conflict') onOutdated()
       return undefined
