@@ -83,6 +83,27 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     expect(await message.count()).toBe(0)
   })
 
+  test('a case can be judged, corrected and assigned even if it cannot be read again in between', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    await page.route('**/api/v1/cases/90071992547409931', (route) =>
+      route.request().method() === 'GET' ? route.abort() : route.fallback(),
+    )
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await page.getByText('Recorded as false positive.').waitFor()
+    await page.getByRole('button', { name: 'Assign to me' }).click()
+    await expect.poll(() => fakes.cases[0]).toMatchObject({ assigned_to: 'ann', status: 'FALSE_POSITIVE' })
+    await page.keyboard.press('f')
+    await page.getByLabel('Notes (').fill('a reason')
+    await page.keyboard.press('Enter')
+    await page.getByText('Recorded as confirmed fraud.').waitFor()
+    await page.keyboard.press('u')
+    await page.getByText('Corrected: the verdict is now false positive.').waitFor()
+    await page.getByRole('button', { name: 'Release' }).click()
+    await expect.poll(() => fakes.cases[0]).toMatchObject({ assigned_to: null, status: 'FALSE_POSITIVE' })
+  })
+
   test('a verdict that changes nothing cannot be undone', async () => {
     const { page } = await opened({ hash: '#case/90071992547409931' })
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()

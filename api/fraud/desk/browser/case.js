@@ -1,5 +1,6 @@
 // @ts-check
 /** @import { Case } from './queue.js' */
+/** @import { Verdict } from './verdict.js' */
 import { byId, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
 import { RequestFailed } from '../../../kit/page/browser/requests.js'
@@ -51,7 +52,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
    * @type {Promise<unknown>}
    */
   let sending = Promise.resolve()
-  const verdict = verdicts({ onFailure, onRecovered, onGiven, onOutdated, inTurn })
+  const verdict = verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdated, inTurn })
 
   /** @param {{ kind: string, id: string }} wanted */
   async function load({ kind, id }) {
@@ -197,6 +198,19 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   async function onOutdated(turn = opened) {
     onChanged()
     if (turn === opened) await reload().catch(onFailure)
+  }
+
+  /**
+   * Takes over a recorded verdict, because reading the case again may take long or fail.
+   * @param {string} transactionId
+   * @param {Verdict} given
+   * @param {number} version
+   */
+  function onRecorded(transactionId, given, version) {
+    const found = open?.found
+    if (open === undefined || found?.transaction_id !== transactionId || found.version > version) return
+    const status = given === 'SUSPICIOUS' ? 'ESCALATED' : given
+    open = { ...open, found: { ...found, verdict: given, status, version } }
   }
 
   async function onGiven() {
