@@ -104,6 +104,30 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     await expect.poll(() => fakes.cases[0]).toMatchObject({ assigned_to: null, status: 'FALSE_POSITIVE' })
   })
 
+  test('a case that is opened again before its notes are saved can be judged afterwards', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    const read = async (index: number, title: string) => {
+      await page.evaluate((hash) => location.assign(hash), `#case/9007199254740993${index}`)
+      await page.getByRole('heading', { name: title }).waitFor()
+    }
+    await read(1, 'EUR 1,249.90')
+    const waiting: Route[] = []
+    await page.route('**/api/v1/cases/90071992547409931', (route) =>
+      route.request().method() === 'PATCH' && waiting.length === 0 ? void waiting.push(route) : route.fallback(),
+    )
+    await page.getByLabel('Notes on the case').fill('called the user')
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await read(2, 'EUR 624.95')
+    await read(1, 'EUR 1,249.90')
+    await page.getByRole('button', { name: 'Assign to me' }).click()
+    await waiting[0].fallback()
+    await expect.poll(() => fakes.cases[0]).toMatchObject({ notes: 'called the user', assigned_to: 'ann' })
+    await page.getByRole('button', { name: 'Release' }).waitFor()
+    await page.locator('#false-positive').click()
+    await page.keyboard.press('Enter')
+    await page.getByText('Recorded as false positive.').waitFor()
+  })
+
   test('a verdict that changes nothing cannot be undone', async () => {
     const { page } = await opened({ hash: '#case/90071992547409931' })
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()

@@ -176,14 +176,15 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
    * @param {(caseId: string) => void} onDone
    */
   async function send(turn, asked, fieldsOf, onDone) {
-    const found = (turn === opened ? open : asked)?.found
+    const found = (open?.found?.case_id === asked?.found?.case_id ? open : asked)?.found
     if (found === undefined) return
     try {
       const changed = await ask('PATCH', casePath(found.case_id), fieldsOf(found))
       onDone(found.case_id)
-      if (turn !== opened || open === undefined) return
+      // The analyst may have left the case and opened it again since.
+      if (open?.found?.case_id !== found.case_id) return
       onSuccess()
-      draw({ ...open, found: { ...open.found, ...changed } })
+      if (changed.version > open.found.version) draw({ ...open, found: { ...open.found, ...changed } })
       onChanged()
     } catch (error) {
       onFailure(error, turn === opened ? '' : `A change of the case of transaction ${found.transaction_id} was not saved. `)
