@@ -1,5 +1,6 @@
 import type { Route } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import { START, signToken } from '../api/kit/harness.ts'
 import { refusal } from './fraud-desk-fakes.ts'
 import { useDesk } from './fraud-desk-page.ts'
 
@@ -126,6 +127,30 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     await page.locator('#false-positive').click()
     await page.keyboard.press('Enter')
     await page.getByText('Recorded as false positive.').waitFor()
+  })
+
+  test('a verdict that waits for an earlier one is not sent in the session of the next user', async () => {
+    const { page, fakes, api } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const waiting: Route[] = []
+    await page.route('**/api/v1/transactions/t-1/feedback', (route) => void waiting.push(route))
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('j')
+    await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
+    await page.getByLabel('Notes on the case').fill('called the user')
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await page.locator('#fraud').click()
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    const exp = Math.max(Date.now(), START) + 3_600_000
+    await page.getByLabel('Token').fill(await signToken(api.key, { sub: 'bob', scope: 'fraud:analyst', exp }))
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    await waiting[0].abort()
+    for (const lost of ['The verdict on transaction t-2 was not recorded.', 'A change of the case of transaction t-2 was not saved.'])
+      await page.getByRole('alert').filter({ hasText: lost }).waitFor()
+    expect(fakes.changes).toEqual([])
   })
 
   test('a verdict that changes nothing cannot be undone', async () => {

@@ -3,8 +3,8 @@
 /** @import { Verdict } from './verdict.js' */
 import { byId, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
-import { RequestFailed } from '../../../kit/page/browser/requests.js'
-import { ask } from '../../../kit/page/browser/session.js'
+import { DEFAULT_RETRY_S, RequestFailed } from '../../../kit/page/browser/requests.js'
+import { ask, session } from '../../../kit/page/browser/session.js'
 import { drawFacts, drawHead } from './case-file.js'
 import { drawReasons } from './factors.js'
 import { drawPlaces } from './places.js'
@@ -52,6 +52,8 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
    * @type {Promise<unknown>}
    */
   let sending = Promise.resolve()
+  /** Counts the users whose input was forgotten, so that no change is sent in the session of another user. */
+  let forgotten = 0
   const verdict = verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdated, inTurn })
 
   /** @param {{ kind: string, id: string }} wanted */
@@ -154,7 +156,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   function change(fieldsOf, onDone = () => {}) {
     const turn = opened
     const asked = open
-    return inTurn(() => send(turn, asked, fieldsOf, onDone))
+    return inTurn(() => send(turn, asked, fieldsOf, onDone)).catch((error) => onFailure(error, lostChange(asked?.found)))
   }
 
   /**
@@ -164,7 +166,14 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
    * @returns {Promise<T>}
    */
   function inTurn(work) {
-    const done = sending.then(work)
+    const asked = forgotten
+    const user = session.current?.subject
+    const done = sending.then(() => {
+      // Within an interrupted session, nobody else has signed in.
+      const isSame = session.current === undefined || session.current.subject === user
+      if (asked !== forgotten || !isSame) throw notSent()
+      return work()
+    })
     sending = done.catch(() => undefined)
     return done
   }
@@ -187,7 +196,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
       if (changed.version > open.found.version) draw({ ...open, found: { ...open.found, ...changed } })
       onChanged()
     } catch (error) {
-      onFailure(error, turn === opened ? '' : `A change of the case of transaction ${found.transaction_id} was not saved. `)
+      onFailure(error, turn === opened ? '' : lostChange(found))
       if (error instanceof RequestFailed && error.failure.code === 'version_conflict') await onOutdated(turn)
     }
   }
@@ -264,6 +273,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
     forget() {
       this.show(undefined)
       drafts.clear()
+      forgotten++
     },
   }
 }
@@ -303,6 +313,14 @@ function isOlder({ found }, shown) {
 function ignoreMissing(error) {
   if (error instanceof RequestFailed && [0, 404, 503].includes(error.failure.status)) return undefined
   throw error
+}
+
+/** @param {Case | undefined} found */
+const lostChange = (found) => `A change of the case of transaction ${found?.transaction_id} was not saved. `
+
+function notSent() {
+  const message = 'The user signed out before it was sent.'
+  return new RequestFailed({ status: 0, code: '', message, details: [], retryAfterS: DEFAULT_RETRY_S, requestId: '' })
 }
 
 /** @param {string} id */
