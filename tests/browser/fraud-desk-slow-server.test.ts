@@ -153,6 +153,22 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     expect(fakes.changes).toEqual([])
   })
 
+  test('the browser asks before it leaves the page while a verdict is being sent', async () => {
+    const { page } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const waiting: Route[] = []
+    await page.route('**/api/v1/transactions/t-1/feedback', (route) => void waiting.push(route))
+    const isAsked = () => page.evaluate(() => !dispatchEvent(new Event('beforeunload', { cancelable: true })))
+    expect(await isAsked()).toBe(false)
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => waiting.length).toBe(1)
+    expect(await isAsked()).toBe(true)
+    await waiting[0].fallback()
+    await page.getByText('Recorded as false positive.').waitFor()
+    expect(await isAsked()).toBe(false)
+  })
+
   test('a verdict that changes nothing cannot be undone', async () => {
     const { page } = await opened({ hash: '#case/90071992547409931' })
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()

@@ -54,6 +54,8 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   let sending = Promise.resolve()
   /** Counts the users whose input was forgotten, so that no change is sent in the session of another user. */
   let forgotten = 0
+  /** Number of changes that have not been answered. */
+  let pending = 0
   const verdict = verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdated, inTurn })
 
   /** @param {{ kind: string, id: string }} wanted */
@@ -174,8 +176,13 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
       if (asked !== forgotten || !isSame) throw notSent()
       return work()
     })
-    sending = done.catch(() => undefined)
+    pending++
+    sending = done.then(settle, settle)
     return done
+  }
+
+  function settle() {
+    pending--
   }
 
   /**
@@ -267,7 +274,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
       if (wanted !== undefined) void load(wanted)
     },
     get hasUnsaved() {
-      return drafts.size > 0 || hasUnsavedNotes()
+      return pending > 0 || drafts.size > 0 || hasUnsavedNotes()
     },
     /** Closes the open case and forgets all notes that are not saved yet. */
     forget() {
