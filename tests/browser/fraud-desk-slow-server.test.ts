@@ -1,5 +1,6 @@
 import type { Route } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
+import { START, signToken } from '../api/kit/harness.ts'
 import { refusal } from './fraud-desk-fakes.ts'
 import { useDesk } from './fraud-desk-page.ts'
 
@@ -47,6 +48,125 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
     await waiting[0].abort()
     await page.getByRole('alert').filter({ hasText: 'The verdict on transaction t-1 was not recorded.' }).waitFor()
+  })
+
+  test('the message about a lost verdict stays until the analyst dismisses it or the verdict is recorded', async () => {
+    const { page } = await opened({ hash: '#case/90071992547409931' })
+    const read = async (index: number, title: string) => {
+      await page.evaluate((hash) => location.assign(hash), `#case/9007199254740993${index}`)
+      await page.getByRole('heading', { name: title }).waitFor()
+    }
+    await read(1, 'EUR 1,249.90')
+    const waiting: Route[] = []
+    await page.route('**/api/v1/transactions/t-1/feedback', (route) => void waiting.push(route))
+    const message = page.getByRole('alert').filter({ hasText: 'The verdict on transaction t-1 was not recorded.' })
+    const lose = async (others: string[]) => {
+      await page.keyboard.press('p')
+      await page.keyboard.press('Enter')
+      await read(2, 'EUR 624.95')
+      for (const key of others) await page.keyboard.press(key)
+      await waiting.shift()?.abort()
+    }
+    await lose(['f', 'Enter'])
+    await page.getByText('Recorded as confirmed fraud.').waitFor()
+    await read(1, 'EUR 1,249.90')
+    await message.waitFor()
+    await message.getByRole('button', { name: 'Dismiss' }).click()
+    expect(await message.count()).toBe(0)
+    await lose([])
+    await message.waitFor()
+    await read(1, 'EUR 1,249.90')
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => waiting.length).toBe(1)
+    await waiting[0].fallback()
+    await page.getByText('Recorded as false positive.').waitFor()
+    expect(await message.count()).toBe(0)
+  })
+
+  test('a case can be judged, corrected and assigned even if it cannot be read again in between', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    await page.route('**/api/v1/cases/90071992547409931', (route) =>
+      route.request().method() === 'GET' ? route.abort() : route.fallback(),
+    )
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await page.getByText('Recorded as false positive.').waitFor()
+    await page.getByRole('button', { name: 'Assign to me' }).click()
+    await expect.poll(() => fakes.cases[0]).toMatchObject({ assigned_to: 'ann', status: 'FALSE_POSITIVE' })
+    await page.keyboard.press('f')
+    await page.getByLabel('Notes (').fill('a reason')
+    await page.keyboard.press('Enter')
+    await page.getByText('Recorded as confirmed fraud.').waitFor()
+    await page.keyboard.press('u')
+    await page.getByText('Corrected: the verdict is now false positive.').waitFor()
+    await page.getByRole('button', { name: 'Release' }).click()
+    await expect.poll(() => fakes.cases[0]).toMatchObject({ assigned_to: null, status: 'FALSE_POSITIVE' })
+  })
+
+  test('a case that is opened again before its notes are saved can be judged afterwards', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    const read = async (index: number, title: string) => {
+      await page.evaluate((hash) => location.assign(hash), `#case/9007199254740993${index}`)
+      await page.getByRole('heading', { name: title }).waitFor()
+    }
+    await read(1, 'EUR 1,249.90')
+    const waiting: Route[] = []
+    await page.route('**/api/v1/cases/90071992547409931', (route) =>
+      route.request().method() === 'PATCH' && waiting.length === 0 ? void waiting.push(route) : route.fallback(),
+    )
+    await page.getByLabel('Notes on the case').fill('called the user')
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await read(2, 'EUR 624.95')
+    await read(1, 'EUR 1,249.90')
+    await page.getByRole('button', { name: 'Assign to me' }).click()
+    await waiting[0].fallback()
+    await expect.poll(() => fakes.cases[0]).toMatchObject({ notes: 'called the user', assigned_to: 'ann' })
+    await page.getByRole('button', { name: 'Release' }).waitFor()
+    await page.locator('#false-positive').click()
+    await page.keyboard.press('Enter')
+    await page.getByText('Recorded as false positive.').waitFor()
+  })
+
+  test('a verdict that waits for an earlier one is not sent in the session of the next user', async () => {
+    const { page, fakes, api } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const waiting: Route[] = []
+    await page.route('**/api/v1/transactions/t-1/feedback', (route) => void waiting.push(route))
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('j')
+    await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
+    await page.getByLabel('Notes on the case').fill('called the user')
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await page.locator('#fraud').click()
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    const exp = Math.max(Date.now(), START) + 3_600_000
+    await page.getByLabel('Token').fill(await signToken(api.key, { sub: 'bob', scope: 'fraud:analyst', exp }))
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    await waiting[0].abort()
+    for (const lost of ['The verdict on transaction t-2 was not recorded.', 'A change of the case of transaction t-2 was not saved.'])
+      await page.getByRole('alert').filter({ hasText: lost }).waitFor()
+    expect(fakes.changes).toEqual([])
+  })
+
+  test('the browser asks before it leaves the page while a verdict is being sent', async () => {
+    const { page } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const waiting: Route[] = []
+    await page.route('**/api/v1/transactions/t-1/feedback', (route) => void waiting.push(route))
+    const isAsked = () => page.evaluate(() => !dispatchEvent(new Event('beforeunload', { cancelable: true })))
+    expect(await isAsked()).toBe(false)
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => waiting.length).toBe(1)
+    expect(await isAsked()).toBe(true)
+    await waiting[0].fallback()
+    await page.getByText('Recorded as false positive.').waitFor()
+    expect(await isAsked()).toBe(false)
   })
 
   test('a verdict that changes nothing cannot be undone', async () => {

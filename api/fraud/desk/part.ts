@@ -15,6 +15,7 @@ const FILES = [
   'cities.js',
   'condition.js',
   'factors.js',
+  'lost-changes.js',
   'map.js',
   'messages.js',
   'models.js',

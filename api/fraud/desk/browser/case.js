@@ -1,9 +1,10 @@
 // @ts-check
 /** @import { Case } from './queue.js' */
+/** @import { Verdict } from './verdict.js' */
 import { byId, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
-import { RequestFailed } from '../../../kit/page/browser/requests.js'
-import { ask } from '../../../kit/page/browser/session.js'
+import { DEFAULT_RETRY_S, RequestFailed } from '../../../kit/page/browser/requests.js'
+import { ask, session } from '../../../kit/page/browser/session.js'
 import { drawFacts, drawHead } from './case-file.js'
 import { drawReasons } from './factors.js'
 import { drawPlaces } from './places.js'
@@ -28,10 +29,11 @@ const DAY_MS = 86_400_000
  * @param {object} wiring
  * @param {(error: unknown, about?: string) => void} wiring.onFailure
  * @param {() => void} wiring.onSuccess
+ * @param {(about: string) => void} wiring.onRecovered called when something has succeeded that may have failed before
  * @param {() => void} wiring.onChanged called after the server has accepted a change
  * @param {(by: number) => void} wiring.onStep opens the next case in the queue (1) or the previous one (-1)
  */
-export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
+export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep }) {
   /** @type {Dossier | undefined} */
   let open
   /** Counts the cases and transactions that were opened, so that a late answer never appears under a different case. */
@@ -50,7 +52,11 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
    * @type {Promise<unknown>}
    */
   let sending = Promise.resolve()
-  const verdict = verdicts({ onFailure, onGiven, onOutdated, inTurn })
+  /** Counts the users whose input was forgotten, so that no change is sent in the session of another user. */
+  let forgotten = 0
+  /** Number of changes that have not been answered. */
+  let pending = 0
+  const verdict = verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdated, inTurn })
 
   /** @param {{ kind: string, id: string }} wanted */
   async function load({ kind, id }) {
@@ -152,7 +158,7 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   function change(fieldsOf, onDone = () => {}) {
     const turn = opened
     const asked = open
-    return inTurn(() => send(turn, asked, fieldsOf, onDone))
+    return inTurn(() => send(turn, asked, fieldsOf, onDone)).catch((error) => onFailure(error, lostChange(asked?.found)))
   }
 
   /**
@@ -162,9 +168,21 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
    * @returns {Promise<T>}
    */
   function inTurn(work) {
-    const done = sending.then(work)
-    sending = done.catch(() => undefined)
+    const asked = forgotten
+    const user = session.current?.subject
+    const done = sending.then(() => {
+      // Within an interrupted session, nobody else has signed in.
+      const isSame = session.current === undefined || session.current.subject === user
+      if (asked !== forgotten || !isSame) throw notSent()
+      return work()
+    })
+    pending++
+    sending = done.then(settle, settle)
     return done
+  }
+
+  function settle() {
+    pending--
   }
 
   /**
@@ -174,17 +192,18 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
    * @param {(caseId: string) => void} onDone
    */
   async function send(turn, asked, fieldsOf, onDone) {
-    const found = (turn === opened ? open : asked)?.found
+    const found = (open?.found?.case_id === asked?.found?.case_id ? open : asked)?.found
     if (found === undefined) return
     try {
       const changed = await ask('PATCH', casePath(found.case_id), fieldsOf(found))
       onDone(found.case_id)
-      if (turn !== opened || open === undefined) return
+      // The analyst may have left the case and opened it again since.
+      if (open?.found?.case_id !== found.case_id) return
       onSuccess()
-      draw({ ...open, found: { ...open.found, ...changed } })
+      if (changed.version > open.found.version) draw({ ...open, found: { ...open.found, ...changed } })
       onChanged()
     } catch (error) {
-      onFailure(error, turn === opened ? '' : `A change of the case of transaction ${found.transaction_id} was not saved. `)
+      onFailure(error, turn === opened ? '' : lostChange(found))
       if (error instanceof RequestFailed && error.failure.code === 'version_conflict') await onOutdated(turn)
     }
   }
@@ -196,6 +215,19 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
   async function onOutdated(turn = opened) {
     onChanged()
     if (turn === opened) await reload().catch(onFailure)
+  }
+
+  /**
+   * Takes over a recorded verdict, because reading the case again may take long or fail.
+   * @param {string} transactionId
+   * @param {Verdict} given
+   * @param {number} version
+   */
+  function onRecorded(transactionId, given, version) {
+    const found = open?.found
+    if (open === undefined || found?.transaction_id !== transactionId || found.version > version) return
+    const status = given === 'SUSPICIOUS' ? 'ESCALATED' : given
+    open = { ...open, found: { ...found, verdict: given, status, version } }
   }
 
   async function onGiven() {
@@ -242,12 +274,13 @@ export function caseView({ onFailure, onSuccess, onChanged, onStep }) {
       if (wanted !== undefined) void load(wanted)
     },
     get hasUnsaved() {
-      return drafts.size > 0 || hasUnsavedNotes()
+      return pending > 0 || drafts.size > 0 || hasUnsavedNotes()
     },
     /** Closes the open case and forgets all notes that are not saved yet. */
     forget() {
       this.show(undefined)
       drafts.clear()
+      forgotten++
     },
   }
 }
@@ -287,6 +320,14 @@ function isOlder({ found }, shown) {
 function ignoreMissing(error) {
   if (error instanceof RequestFailed && [0, 404, 503].includes(error.failure.status)) return undefined
   throw error
+}
+
+/** @param {Case | undefined} found */
+const lostChange = (found) => `A change of the case of transaction ${found?.transaction_id} was not saved. `
+
+function notSent() {
+  const message = 'The user signed out before it was sent.'
+  return new RequestFailed({ status: 0, code: '', message, details: [], retryAfterS: DEFAULT_RETRY_S, requestId: '' })
 }
 
 /** @param {string} id */

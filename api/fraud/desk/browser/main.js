@@ -3,6 +3,7 @@ import { button, byId, input, notice, part } from '../../../kit/page/browser/ele
 import { onSubmit } from '../../../kit/page/browser/form.js'
 import { failureOf, session } from '../../../kit/page/browser/session.js'
 import { caseView } from './case.js'
+import { lostChanges } from './lost-changes.js'
 import { problemOf } from './messages.js'
 import { modelsView } from './models.js'
 import { caseQueue } from './queue.js'
@@ -15,6 +16,7 @@ const PARTS = { cases: ['fraud:analyst'], rules: ['fraud:ops'], models: ['fraud:
 const PART_OF = { cases: 'cases', case: 'cases', transaction: 'cases', rules: 'rules', rule: 'rules', models: 'models' }
 
 const complain = notice(part('problem'))
+const lost = lostChanges()
 const wiring = { onFailure: report, onSuccess: settle }
 /** Whether the shown message is about the queue. */
 let isAboutQueue = false
@@ -26,7 +28,7 @@ const queue = caseQueue({
   // The queue is read again by itself, which must not remove a message about something that the user has done.
   onSuccess: () => void (isAboutQueue && settle()),
 })
-const cases = caseView({ ...wiring, onChanged: queue.refresh, onStep: queue.step })
+const cases = caseView({ ...wiring, onRecovered: lost.remove, onChanged: queue.refresh, onStep: queue.step })
 const rules = rulesView(wiring)
 const models = modelsView(wiring)
 
@@ -51,7 +53,9 @@ function report(error, about = '') {
     session.forget()
     enter()
   }
-  complain(`${about}${problemOf(failure)}`)
+  if (about !== '') lost.add(about, problemOf(failure))
+  if (about !== '' && failure.status !== 401) return
+  complain(problemOf(failure))
   isAboutQueue = false
 }
 
@@ -115,6 +119,7 @@ function closeAll() {
   cases.forget()
   rules.forget()
   models.show(false)
+  lost.clear()
 }
 
 async function signOut() {

@@ -37,12 +37,15 @@ const undoneTo = (before) => before ?? 'SUSPICIOUS'
  * name the version of the case that the analyst has seen, so that they do not replace verdicts of other analysts.
  * @param {object} wiring
  * @param {(error: unknown, about?: string) => void} wiring.onFailure
+ * @param {(about: string) => void} wiring.onRecovered called when something has succeeded that may have failed before
+ * @param {(transactionId: string, verdict: Verdict, version: number) => void} wiring.onRecorded called when the server has
+ * recorded a verdict, before later changes are sent
  * @param {() => void} wiring.onGiven
  * @param {() => void} wiring.onOutdated called if somebody else has changed the case
  * @param {<T>(work: () => Promise<T>) => Promise<T>} wiring.inTurn does the work after earlier changes of the case have
  * been answered
  */
-export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
+export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdated, inTurn }) {
   /** @type {Target | undefined} */
   let target
   /** The verdict that the analyst has chosen but not confirmed yet. */
@@ -100,10 +103,9 @@ export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
     const given = asked
     const { transactionId, verdict: before } = seen
     const body = { verdict: given, ...(fraudType && { fraud_type: fraudType }), ...(notes && { notes }) }
-    const recorded = await send(transactionId, () => ({ ...body, version: versionSince(seen) }))
+    const recorded = await send(transactionId, given, () => ({ ...body, version: versionSince(seen) }))
     if (recorded === undefined) return
     if (target?.transactionId === transactionId) {
-      target = { ...target, verdict: given }
       // If the verdict was the same before, undoing it would record a correction that changes nothing.
       const mayUndo = given !== undoneTo(before)
       last = mayUndo ? { transactionId, given, before, version: recorded.version } : undefined
@@ -126,10 +128,9 @@ export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
     const { transactionId, given, before } = undone
     const verdict = undoneTo(before)
     const notes = `Correction: ${words(given)} was given by mistake.`
-    if ((await send(transactionId, () => ({ verdict, notes, version: undone.version }))) === undefined) return
+    if ((await send(transactionId, verdict, () => ({ verdict, notes, version: undone.version }))) === undefined) return
     if (last === undone) last = undefined
     if (target?.transactionId === transactionId) {
-      target = { ...target, verdict }
       say(`Corrected: the verdict is now ${words(verdict)}.`, false)
     }
     onGiven()
@@ -137,25 +138,47 @@ export function verdicts({ onFailure, onGiven, onOutdated, inTurn }) {
 
   /**
    * @param {string} transactionId
+   * @param {Verdict} verdict
    * @param {() => object} bodyOf returns the body. It is called when all earlier changes of the case have been answered.
    * @returns {Promise<{ version: number } | undefined>} undefined if the server has not recorded the verdict
    */
-  async function send(transactionId, bodyOf) {
+  async function send(transactionId, verdict, bodyOf) {
     if (sending.has(transactionId)) return undefined
     sending.add(transactionId)
     tellThatItIsSent()
     const path = `/api/v1/transactions/${encodeURIComponent(transactionId)}/feedback`
+    const lost = `The verdict on transaction ${transactionId} was not recorded. `
     try {
-      return await inTurn(() => ask('POST', path, bodyOf()))
+      const recorded = await inTurn(async () => {
+        const answer = await ask('POST', path, bodyOf())
+        record(transactionId, verdict, answer.version)
+        return answer
+      })
+      onRecovered(lost)
+      return recorded
     } catch (error) {
       const isOpen = target?.transactionId === transactionId
-      onFailure(error, isOpen ? '' : `The verdict on transaction ${transactionId} was not recorded. `)
+      onFailure(error, isOpen ? '' : lost)
       if (isOpen) part('verdict-news').textContent = ''
       if (error instanceof RequestFailed && error.failure.code === 'version_conflict') onOutdated()
       return undefined
     } finally {
       sending.delete(transactionId)
     }
+  }
+
+  /**
+   * Takes over the recorded verdict and the new version of the case, so that the next change is not refused because of
+   * this one. The page may already show a later change of somebody else.
+   * @param {string} transactionId
+   * @param {Verdict} verdict
+   * @param {number} version
+   */
+  function record(transactionId, verdict, version) {
+    onRecorded(transactionId, verdict, version)
+    if (target?.transactionId !== transactionId) return
+    if (target.version === undefined) target = { ...target, verdict }
+    else if (target.version <= version) target = { ...target, verdict, version }
   }
 
   function tellThatItIsSent() {
