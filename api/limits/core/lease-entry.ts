@@ -7,9 +7,9 @@ const GREATEST_SLICE = 0.01
  * Maximum share of a limit that all instances together should have taken but not spent. In the worst case, every
  * instance has an unspent slice when the limit is reached. The limiter then refuses requests although this share of the
  * limit is unused. A deviation of up to 5 % is acceptable. The slice of each instance is proportional to its share of
- * the requests.
+ * the requests. Shares are measured, so they may add up to as much as 1.3 for a moment.
  */
-const ALL_SLICES = 0.04
+const ALL_SLICES = 0.035
 /** The share of a counter's requests that an instance assumes to be its own, until it has measured its real share. */
 const FIRST_SHARE = GREATEST_SLICE / ALL_SLICES
 /**
