@@ -16,10 +16,10 @@ const DICTIONARY_ID_FLAG = 0x01
 /** Bit of a block's length field. If it is set, the block is stored uncompressed. */
 const STORED_BIT = 0x80000000
 
-export const NIBBLE_MAX = 15
-export const LENGTH_BYTE_MAX = 255
-export const MATCH_OFFSET_BYTES = 2
-export const MIN_MATCH = 4
+const NIBBLE_MAX = 15
+const LENGTH_BYTE_MAX = 255
+const MATCH_OFFSET_BYTES = 2
+const MIN_MATCH = 4
 
 /**
  * Computes the unpacked size of LZ4 frames. The decompressor allocates as much memory as the data requires and has no
@@ -62,6 +62,24 @@ export function blocksOf(data: Buffer, visit: (start: number, end: number, isSto
 /** Adds up the literals and matches of all sequences in a block. */
 function blockBytes(data: Buffer, start: number, end: number): number {
   let total = 0
+  sequencesOf(data, start, end, (_literalsAt, literals, match) => {
+    total += literals + match
+  })
+  return total
+}
+
+/**
+ * Visits all sequences of a block: `literals` bytes at `literalsAt`, and then a match of `match` bytes, whose distance
+ * follows the literals. The last sequence of a block has no match, so `match` is 0. In damaged data, literals may
+ * extend beyond the block, and the last sequence may be missing.
+ * @throws RangeError if a length extends beyond the data
+ */
+export function sequencesOf(
+  data: Buffer,
+  start: number,
+  end: number,
+  visit: (literalsAt: number, literals: number, match: number) => void,
+): void {
   let at = start
   while (at < end) {
     const token = data[at++]
@@ -73,10 +91,12 @@ function blockBytes(data: Buffer, start: number, end: number): number {
         literals += more
       } while (more === LENGTH_BYTE_MAX)
     }
-    total += literals
+    const literalsAt = at
     at += literals
-    // The last sequence of a block has literals but no match.
-    if (at >= end) break
+    if (at >= end) {
+      visit(literalsAt, literals, 0)
+      return
+    }
     at += MATCH_OFFSET_BYTES
     let match = token & NIBBLE_MAX
     if (match === NIBBLE_MAX) {
@@ -86,7 +106,6 @@ function blockBytes(data: Buffer, start: number, end: number): number {
         match += more
       } while (more === LENGTH_BYTE_MAX)
     }
-    total += match + MIN_MATCH
+    visit(literalsAt, literals, match + MIN_MATCH)
   }
-  return total
 }

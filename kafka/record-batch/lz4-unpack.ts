@@ -1,4 +1,4 @@
-import { blocksOf, LENGTH_BYTE_MAX, lz4UnpackedBytes, MATCH_OFFSET_BYTES, MIN_MATCH, NIBBLE_MAX } from './lz4-size.ts'
+import { blocksOf, lz4UnpackedBytes, sequencesOf } from './lz4-size.ts'
 
 /** Below this size, a loop copies bytes faster than the functions of Buffer. */
 const SHORT_COPY_BYTES = 32
@@ -23,38 +23,22 @@ export function unpackLz4(data: Buffer, maxBytes: number): Buffer | undefined {
 
 /** @returns the position in `out` after the unpacked block */
 function unpackBlock(data: Buffer, start: number, end: number, out: Buffer, position: number): number {
-  let at = start
   let to = position
-  while (at < end) {
-    const token = data[at++]
-    let literals = token >>> 4
-    if (literals === NIBBLE_MAX) {
-      let more: number
-      do {
-        more = data.readUInt8(at++)
-        literals += more
-      } while (more === LENGTH_BYTE_MAX)
-    }
-    if (at + literals > end) throw new RangeError('the literals of an LZ4 sequence are longer than their block')
-    if (literals < SHORT_COPY_BYTES) for (let i = 0; i < literals; i++) out[to + i] = data[at + i]
-    else data.copy(out, to, at, at + literals)
+  let isComplete = false
+  sequencesOf(data, start, end, (literalsAt, literals, match) => {
+    const literalsEnd = literalsAt + literals
+    if (literalsEnd > end) throw new RangeError('the literals of an LZ4 sequence are longer than their block')
+    if (literals < SHORT_COPY_BYTES) for (let i = 0; i < literals; i++) out[to + i] = data[literalsAt + i]
+    else data.copy(out, to, literalsAt, literalsEnd)
     to += literals
-    at += literals
-    if (at === end) return to
-    const distance = data.readUInt8(at) | (data.readUInt8(at + 1) << BITS_PER_BYTE)
-    at += MATCH_OFFSET_BYTES
+    isComplete = match === 0
+    if (isComplete) return
+    const distance = data.readUInt8(literalsEnd) | (data.readUInt8(literalsEnd + 1) << BITS_PER_BYTE)
     if (distance === 0 || distance > to) throw new RangeError('an LZ4 match begins before the data')
-    let match = token & NIBBLE_MAX
-    if (match === NIBBLE_MAX) {
-      let more: number
-      do {
-        more = data.readUInt8(at++)
-        match += more
-      } while (more === LENGTH_BYTE_MAX)
-    }
-    to = repeat(out, to, distance, match + MIN_MATCH)
-  }
-  throw new RangeError('an LZ4 block ends inside a sequence')
+    to = repeat(out, to, distance, match)
+  })
+  if (!isComplete) throw new RangeError('an LZ4 block ends inside a sequence')
+  return to
 }
 
 /**
