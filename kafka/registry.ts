@@ -89,6 +89,17 @@ const SCHEMA_NOT_FOUND_CODE = 40_403
  * page.
  */
 const SHOWN_CHARACTERS = 120
+/**
+ * Before a schema counts as missing, the client waits this long and asks once more. A registry server that is not the
+ * leader learns of new schemas a moment later, and a record whose schema is missing goes to the dead letters.
+ */
+const CONFIRMATION_DELAY_MS = 1_000
+/**
+ * Number of missing schemas that the client confirms within `CONFIRMATION_PERIOD_MS`. Without a limit, a producer of
+ * random schema ids would delay its readers by a second per record.
+ */
+const CONFIRMATIONS = 10
+const CONFIRMATION_PERIOD_MS = 60_000
 const AVRO = 'AVRO'
 
 interface Refusal {
@@ -108,6 +119,8 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
   const { fetch: request = fetch, runtime = systemRuntime() } = deps
   const endpoints = options.url.split(',').map((url) => endpoint(url.trim()))
   const schemas = new Map<number, Promise<string>>()
+  /** Times of the monotonic clock at which the client began to confirm that a schema is missing. */
+  let confirmations: number[] = []
 
   async function register(subject: string, schema: string): Promise<number> {
     const path = `/subjects/${encodeURIComponent(subject)}/versions`
@@ -126,21 +139,35 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
   }
 
   async function askSchema(id: number): Promise<string> {
-    const answer = await ask({ method: 'GET', path: `/schemas/ids/${id}` }, isKnownSchema)
+    const question = { method: 'GET', path: `/schemas/ids/${id}` }
+    let answer = await ask(question, isKnownSchema)
+    if (isMissing(answer) && mayConfirm()) {
+      await runtime.sleep(CONFIRMATION_DELAY_MS)
+      answer = await ask(question, isKnownSchema, 1)
+    }
     if (answer.ok) {
       const { schema } = answer.body
       const schemaType = answer.body.schemaType ?? AVRO
       if (schemaType === AVRO) return schema
       throw new SchemaNotFoundError(id, `schema ${id} of the schema registry is of type ${schemaType}, not ${AVRO}`)
     }
-    if (answer.refusal.code === SCHEMA_NOT_FOUND_CODE) throw new SchemaNotFoundError(id)
+    if (isMissing(answer)) throw new SchemaNotFoundError(id)
     throw new RegistryUnreachableError(`the schema registry answers ${answer.refusal.status} for schema ${id}: ${answer.refusal.message}`)
   }
 
-  async function ask<T>(question: Question, isExpected: (body: unknown) => body is T): Promise<Answer<T>> {
+  function mayConfirm(): boolean {
+    const now = runtime.monotonic()
+    confirmations = confirmations.filter((at) => now - at < CONFIRMATION_PERIOD_MS)
+    if (confirmations.length >= CONFIRMATIONS) return false
+    confirmations.push(now)
+    return true
+  }
+
+  /** @param first index of the address that is asked first */
+  async function ask<T>(question: Question, isExpected: (body: unknown) => body is T, first = 0): Promise<Answer<T>> {
     const deadline = runtime.monotonic() + (options.deadlineMs ?? DEADLINE_MS)
     let backoff = FIRST_BACKOFF_MS
-    for (let attempt = 0; ; attempt++) {
+    for (let attempt = first; ; attempt++) {
       const target = endpoints[attempt % endpoints.length]
       const failure = await tryOnce(target, question, isExpected)
       if (typeof failure !== 'string') {
@@ -194,6 +221,10 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
   }
 
   return { register, schemaById }
+}
+
+function isMissing(answer: Answer<unknown>): boolean {
+  return !answer.ok && answer.refusal.code === SCHEMA_NOT_FOUND_CODE
 }
 
 function accessError({ url }: Endpoint, { status, message }: Refusal): RegistryAccessError {

@@ -70,11 +70,31 @@ test('the client requests a schema once per id, even for concurrent callers', as
   expect(seen).toHaveLength(1)
 })
 
+const missing = answer(404, { error_code: 40403, message: 'Schema not found' })
+
 test('a missing schema has its own error, and a later call finds the schema if it exists by then', async () => {
-  const { deps } = scripted(answer(404, { error_code: 40403, message: 'Schema not found' }), answer(200, { schema: '"long"' }))
+  const { deps } = scripted(missing, missing, answer(200, { schema: '"long"' }))
   const client = registryClient({ url: 'http://registry' }, deps)
   await expect(client.schemaById(3)).rejects.toThrow(SchemaNotFoundError)
   expect(await client.schemaById(3)).toBe('"long"')
+})
+
+test('a schema that a registry server does not have yet is found at the next address a second later', async () => {
+  const { seen, sleeps, deps } = scripted(missing, answer(200, { schema: '"long"' }))
+  const client = registryClient({ url: 'http://one, http://two' }, deps)
+  expect(await client.schemaById(3)).toBe('"long"')
+  expect(sleeps).toEqual([1_000])
+  expect(seen.map(({ url }) => new URL(url).host)).toEqual(['one', 'two'])
+})
+
+test('many missing schemas delay their readers by at most ten seconds a minute', async () => {
+  const { sleeps, deps } = scripted(missing)
+  const client = registryClient({ url: 'http://registry' }, deps)
+  for (let id = 1; id <= 50; id++) await expect(client.schemaById(id)).rejects.toThrow(SchemaNotFoundError)
+  expect(sleeps).toHaveLength(10)
+  deps.runtime.advance(60_000)
+  await expect(client.schemaById(51)).rejects.toThrow(SchemaNotFoundError)
+  expect(sleeps).toHaveLength(11)
 })
 
 test('the client retries connection errors, 503, 408 and 429 with growing pauses, cycling through the addresses', async () => {
