@@ -8,7 +8,7 @@ import type { Context, ResolvedKafkaOptions } from './options.ts'
  * process wakes up once for both.
  */
 const MARK_EVERY_MS = 1_000
-/** Time after which the thread is started again if the system refused to start it. */
+/** Time after which the thread is started again if the system refused to start it, or if it ended. */
 const START_AGAIN_MS = 60_000
 /**
  * Limits of the thread's heap. The thread needs memory only for its copy of the protocol package, which it loads at the
@@ -28,15 +28,15 @@ export function openStallGuard({ options, runtime }: Context): StallGuard {
   /** The messages that describe the present memberships, keyed by id. */
   const kept = new Map<number, StallMessage>()
   let thread: Worker | undefined
-  /** Monotonic time (ms) at which the system last refused to start the thread. */
-  let refusedAt = Infinity
+  /** Monotonic time (ms) at which the system last refused to start the thread, or at which the thread ended. */
+  let stoppedAt = Infinity
   let cancelTimer = () => {}
   let lastId = 0
   let closed = false
 
   function markTurn(): void {
     mark.set(sharedMonotonicMs())
-    if (thread === undefined && kept.size > 0 && runtime.monotonic() - refusedAt >= START_AGAIN_MS) startAll()
+    if (thread === undefined && kept.size > 0 && runtime.monotonic() - stoppedAt >= START_AGAIN_MS) startAll()
     if (kept.size > 0) cancelTimer = runtime.setTimer(MARK_EVERY_MS - (runtime.monotonic() % MARK_EVERY_MS), markTurn)
   }
 
@@ -47,13 +47,18 @@ export function openStallGuard({ options, runtime }: Context): StallGuard {
     // groups.
     worker.unref()
     worker.on('error', (error) => runtime.log.error({ err: error }, 'kafka_stall_guard_failed'))
+    worker.on('exit', () => {
+      if (thread !== worker) return
+      thread = undefined
+      stoppedAt = runtime.monotonic()
+    })
     return worker
   }
 
   /**
    * Passes the present state of a membership, or its end, to the thread. Starts the thread if it is not running. If the
    * system permits no further threads, the membership goes on without a guard. The next call of this function tries to
-   * start the thread again, and so does `markTurn` after a minute.
+   * start the thread again, and so does `markTurn` after a minute. Both also apply when the thread has ended.
    */
   function post(message: StallMessage): void {
     if (closed) return
@@ -66,7 +71,7 @@ export function openStallGuard({ options, runtime }: Context): StallGuard {
     try {
       thread = start()
     } catch (error) {
-      refusedAt = runtime.monotonic()
+      stoppedAt = runtime.monotonic()
       runtime.log.warn({ err: error }, 'kafka_stall_guard_not_started')
       return
     }

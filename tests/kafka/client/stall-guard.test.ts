@@ -1,3 +1,4 @@
+import type { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
 import type { KeptSession } from '../../../kafka/client/kept-session.ts'
 import { type Context, kafkaOptions } from '../../../kafka/client/options.ts'
@@ -26,4 +27,24 @@ test('if the system permits no further threads, the stall guard does not throw, 
   guarded.release()
   runtime.advance(120_000)
   expect(logged).toHaveLength(3)
+})
+
+test('a thread that has ended is started again after a minute', async () => {
+  const threads: Worker[] = []
+  const onThread = (thread: Worker) => void threads.push(thread)
+  process.on('worker', onThread)
+  onTestFinished(() => void process.off('worker', onThread))
+  const runtime = manualRuntime()
+  const options = kafkaOptions.parse({ brokers: ['127.0.0.1:9092'], clientId: 'test' })
+  const guard = openStallGuard({ options, runtime, closing: new AbortController().signal })
+  onTestFinished(() => guard.close())
+  const guarded = guard.guard()
+  guarded.update(SESSION)
+  await expect.poll(() => threads.length).toBe(1)
+  await threads[0].terminate()
+  runtime.advance(59_000)
+  expect(threads).toHaveLength(1)
+  runtime.advance(2_000)
+  await expect.poll(() => threads.length).toBe(2)
+  guarded.release()
 })
