@@ -65,7 +65,7 @@ test('every seeded rule can apply to some request', async () => {
   expect(useless.map(({ rule_id }) => rule_id)).toEqual([])
 })
 
-test('a daily rule also limits how many blocks a user sets, because each block is noted for two days', () => {
+test('a daily rule also limits how often a user sets a block, because each change stores records for two days', () => {
   const found = compileRules(seededLimits).match('PUT', '/v1/blocks/{user_id}', USER)
   expect(found.map(({ rule }) => rule.rule_id).sort()).toEqual(['matches-block', 'matches-block-daily'])
 })

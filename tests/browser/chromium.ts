@@ -47,7 +47,7 @@ export function useChromium() {
 
 export const background = (page: Page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
 
-/** Returns into how many lines the text of each element is broken. */
+/** Returns, for each element, the number of lines of its text. */
 export function linesOf(elements: Locator): Promise<number[]> {
   return elements.evaluateAll((found) =>
     found.map((one) => {

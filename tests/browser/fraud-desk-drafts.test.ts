@@ -115,7 +115,7 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
     expect(fakes.rules[1]).toMatchObject({ priority: 7, name: 'Rule night' })
   })
 
-  test('changes of a rule that is left and opened again while they are being saved count as saved', async () => {
+  test('changes of a rule count as saved even if the analyst opens another rule while they are being saved, and then returns', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()
     const waiting: Route[] = []

@@ -185,7 +185,7 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     }
   })
 
-  test('a change that the user repeats after a failure is the same request, but a later equal change is another one', async () => {
+  test('a change that the user repeats after a failure has the same Idempotency-Key, but a later equal change has a new one', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
     await page.getByText('The rule skips nobody.').waitFor()
     const snooze = async () => {
@@ -218,7 +218,7 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     expect(ended).toMatch(/^[0-9a-f]{32}$/)
   })
 
-  test('a repeated change is a request of its own if something else was changed since', async () => {
+  test('a repeated change has a new Idempotency-Key if something else was changed in the meantime', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
     await page.getByText('The rule skips nobody.').waitFor()
     const snooze = async (value: string) => {

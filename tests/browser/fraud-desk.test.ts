@@ -196,7 +196,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(asked).not.toContain('0')
   })
 
-  test('while a request for the queue has no answer, the page sends no other one, and if the request fails, the page says so', async () => {
+  test('while a request for the queue has no answer, the page sends no second request for it, and if the request fails, the page says so', async () => {
     const { page } = await opened()
     await page.locator('.entry').first().waitFor()
     const unanswered: Route[] = []

@@ -271,7 +271,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.getByText('It’s a match with Match 102!').waitFor()
   })
 
-  test('a swipe counts as failed if a proxy answers it with a page of its own', async () => {
+  test('a swipe counts as failed if a proxy answers it with its own page', async () => {
     const { page } = await opened({
       'GET feed': () => feed([1, 2, 3, 4, 5, 6].map((index) => candidate(index))),
       'POST swipe': () => swiped,
@@ -284,7 +284,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(await top(page).textContent()).toBe('Person 1, 21')
   })
 
-  test('a match that is too old for the list still counts', async () => {
+  test('a match that is too old for the list is still included in the number of matches', async () => {
     const matches = Array.from({ length: 100 }, (_, index) => ({
       ...candidate(1),
       match_id: `m-${index}`,

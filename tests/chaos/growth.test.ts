@@ -4,7 +4,9 @@ import { growth, growthFaults, type Sample } from './growth.ts'
 const MIB = 1_048_576
 const HOUR_MS = 3_600_000
 
-/** Returns one sample a minute for an hour. In the first ten minutes, half of the warm-up, everything grows. */
+/**
+ * Returns one sample a minute for an hour. Everything grows in the first ten minutes, which are half of the warm-up.
+ */
 function samples(rssAt: (hours: number) => number, handlesAt: (hours: number) => number): Sample[] {
   return Array.from({ length: 61 }, (_, minute): Sample => {
     const hours = minute / 60

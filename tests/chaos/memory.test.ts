@@ -183,8 +183,8 @@ async function run(seed: number): Promise<string[]> {
   }
 
   /**
-   * Notes that the jump of a corrected clock no longer has an effect, once every partition has sent a time from a
-   * correct clock. Such a time replaces all earlier ones.
+   * Once every partition has sent a time from a correct clock, records that the jump of a corrected clock no longer has
+   * an effect. A time from a correct clock replaces all earlier ones.
    */
   function endDoubt(): void {
     if (jump?.backAt === undefined) return

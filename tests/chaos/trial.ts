@@ -234,7 +234,7 @@ async function ordeal(
     produceInput(transport, topics, { seed, everyReceipt, onCommitted, ...size }),
     orders?.produce({ seed, durationMs: size.durationMs }),
   ])
-  producing.catch(() => {}) // Reported below, unless something else fails first.
+  producing.catch(() => {}) // The error is reported below, unless something else fails first.
   // Times from a wrong clock remain in effect until a worker with a correct clock has reported times for the same
   // partitions.
   const doubtful: Timing['doubtful'] = planned.some(({ fault }) => fault.kind === 'clock') ? [[Date.now(), Infinity]] : []

@@ -89,7 +89,7 @@ function faultsOf(
 const past = pastOf(streamAt(START).next, USUAL_EVENTS, START)
 
 test(
-  'with given baselines and learned ones, over the full hour and after restarts, the lists of the pipeline have no fault',
+  'with given and learned baselines, across a full hour and after restarts, the lists of the pipeline have no faults',
   () => {
     const { faults, labels } = faultsOf(past)
     expect(faults.slice(0, MAX_SHOWN)).toEqual([])

@@ -10,8 +10,8 @@ const RENEWAL_MS = 30_000
 /** Number of terms of a region, from the most frequent down, that get one of the `QUOTIENTS`. */
 const TERMS_PER_REGION = 40
 /**
- * The terms of a region get these quotients of their count in the preview and their usual count, in turn. A term with
- * undefined gets no baseline. Each quotient is about a third of the one before it, and the label Trending covers a
+ * Quotients of the count of a term in the preview and its usual count. The terms of a region get them in turn. A term
+ * with undefined gets no baseline. Each quotient is about a third of the previous one, and the label Trending covers a
  * little more than a factor of three. There are therefore terms with each label and without a label, even if a few
  * times more or fewer tweets arrive than the preview contained.
  */
@@ -48,9 +48,9 @@ export interface Past {
 export const NO_PAST: Past = { baselines: new Map(), histories: new Map() }
 
 /**
- * Composes a past in which the next tweets are usual in different degrees.
+ * Composes a past whose usual counts differ from the counts of the next tweets by the factors in `QUOTIENTS`.
  * @param next returns events like those that will be sent
- * @param count how many of these events the usual counts are derived from
+ * @param count number of these events from which the usual counts are derived
  * @param now epoch ms
  */
 export function pastOf(next: () => { readonly at: number; readonly tweet: Tweet | undefined }, count: number, now: number): Past {
@@ -84,7 +84,7 @@ function baselineOf(usual: number, now: number): PastBaseline {
   return { since: lastWeek - DAY_HOURS, counts }
 }
 
-/** @param place the place of the region, by its number of terms; the world is first */
+/** @param place the rank of the region by its number of terms; the world is first */
 function historyOf(place: number, renewal: number): RegionHistory | undefined {
   const moments = [{ window_end: renewal - 2 * RENEWAL_MS, mean: EARLIER_MEAN }]
   switch (place % 4) {

@@ -132,7 +132,7 @@ test.each([
   expect(api.published).toEqual([])
 })
 
-test('a deleted editorial list ends even if the process has not read it yet, although the answer is then a 404', async () => {
+test('a deletion of an editorial list is published even if the process has not read the list yet and answers 404', async () => {
   const remove = () => api.send('DELETE', '/api/v1/editorial-lists/picks', { user: 'service', scope: 'admin' })
   const tombstone = { topic: 'editorial-lists', key: 'picks', value: null }
   expect(await remove()).toMatchObject({ status: 404, body: { error: 'editorial_list_not_found' } })

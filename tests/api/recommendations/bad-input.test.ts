@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 test.each([
   ['an unknown type', { ...VIEW, event_type: 'LOOK' }, 'body.event_type'],
-  ['a type that has an endpoint of its own', { ...VIEW, event_type: 'NOT_INTERESTED' }, 'body.event_type'],
+  ['a type that has its own endpoint', { ...VIEW, event_type: 'NOT_INTERESTED' }, 'body.event_type'],
   ['a rating of 0', { ...VIEW, event_type: 'RATE', metadata: { rating: 0 } }, 'body.metadata.rating'],
   ['a rating of 6', { ...VIEW, event_type: 'RATE', metadata: { rating: 6 } }, 'body.metadata.rating'],
   ['a RATE without a rating', { ...VIEW, event_type: 'RATE' }, 'body.metadata.rating'],
@@ -33,7 +33,7 @@ test.each([
   expect(api.published).toHaveLength(before)
 })
 
-test('the error of an invalid id in a body says what an id must be, and that large ids must be strings', async () => {
+test('the error for an invalid id in a body says what an id must be, and that large ids must be strings', async () => {
   const messageOf = async (item_id: unknown) => {
     const { body } = await api.send('POST', '/api/v1/me/not-interested', { user: '42', body: { item_id } })
     return body.details[0].message
@@ -119,7 +119,7 @@ test.each([
   expect([status, body.error]).toEqual([400, 'invalid_request'])
 })
 
-test('a page token that is forged, foreign or expired is refused', async () => {
+test('a page token that is forged, expired or issued to another user is refused', async () => {
   const { body } = await api.send('GET', '/api/v1/recommendations?limit=10', { user: '42' })
   const ask = (token: string, user = '42') => api.send('GET', `/api/v1/recommendations?page_token=${token}`, { user })
   expect((await ask(body.page_token)).status).toBe(200)

@@ -33,7 +33,7 @@ async function open(path: string, options: { scope?: string | null; subject?: st
   return { status: response.status, headers: response.headers, html: await response.text() }
 }
 
-test('the page shows the user, the list, what was moved, and all candidates', async () => {
+test('the page shows the user, the list, which items were moved, and all candidates', async () => {
   const { status, headers, html } = await open('explain?user_id=42')
   expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   expect(headers.get('cache-control')).toBe('private, no-store')
@@ -89,7 +89,7 @@ test('without a token, the page redirects to the sign-in with the same query, an
   expect([signIn.status, signIn.headers.get('content-security-policy')]).toEqual([200, expect.stringContaining("script-src 'self'")])
 })
 
-test('a browser whose session has ended is led to the sign-in, and its cookie is deleted', async () => {
+test('a browser whose session has ended is redirected to the sign-in, and its cookie is deleted', async () => {
   const { authorization } = await api.bearer({ sub: '7', scope: 'internal', exp: START - 60_000 })
   const cookie = `millrace-session=${authorization.slice('Bearer '.length)}`
   const { status, headers } = await open('explain?user_id=42', { scope: null, cookie })
@@ -130,7 +130,7 @@ test('the page names the parts of a list that are missing without Redis', async 
   expect(html).toContain('<dt>Missing</dt><dd>features, titles</dd>')
 })
 
-test('the page compares trained versions, and groups of users in the newest training', async () => {
+test('the page compares the metrics of trained versions, and those of groups of users in the newest training run', async () => {
   const metrics = { ndcg_candidate: 0.3, ndcg_in_force: 0.2, ...groupMetrics({ from: 10, questions: 55, candidate: 0.4, inForce: 0.35 }) }
   api.state.runs = [
     ['r3', [], 'FAILED', 'no Python', null, null, START, START, null, {}],

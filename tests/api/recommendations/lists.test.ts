@@ -52,7 +52,7 @@ test('at most three items of a genre are among the first 20, unless too few item
   expect([few.recommendations.length, few.relaxed]).toEqual([20, ['genre_cap']])
 })
 
-test('the places of new items go to the newest items that nobody has seen yet', async () => {
+test('the places reserved for new items go to the newest items that nobody has seen yet', async () => {
   // Some of these items are also among the 200 most popular ones.
   for (let id = 1_001n; id <= 1_300n; id++) api.putItem(id, {})
   api.putItem(1_298n, { created_at: START - 2 * 3_600_000 })
@@ -62,7 +62,7 @@ test('the places of new items go to the newest items that nobody has seen yet', 
   expect([recommendations.indexOf(explored[0]), ...idsOf({ recommendations: explored })]).toEqual([9, '1250', '1298'])
 })
 
-test('the default kind of list depends on the context, and lists about an item are about the last viewed one unless the request names another', async () => {
+test('the default kind of list depends on the context, and a list about an item uses the last viewed item unless the request names an item', async () => {
   api.putUser('42:self', { page: null, self: self([1n, 2n]) })
   for (const [itemId, near] of [
     [1n, 33n],
@@ -295,7 +295,7 @@ test('lists do not wait for a Redis that hangs: only a probe queries Redis, and 
   await expect.poll(async () => (await ask()).body.degraded).toEqual([])
 })
 
-test('unreadable values in Redis degrade a list: a page of watched items, and the title of an item', async () => {
+test('a list is degraded if Redis contains an unreadable page of watched items or an unreadable title', async () => {
   const damaged = await recommendationsApi()
   for (let id = 1n; id <= 20n; id++) damaged.putItem(id, {})
   damaged.putUser('42:self', { page: null, self: self([1n]) })
@@ -366,7 +366,7 @@ test('explain shows the channel and the features of an item, and the list is rec
   expect(value.items[0].features).toEqual(RANKING_FEATURES.map((name) => features[name]))
 })
 
-test('similar items are ranked by the weight of their pair divided by the square root of the product of both counts, and name what they share', async () => {
+test('similar items are ranked by the weight of their pair divided by the square root of the product of their view counts, and name what they share', async () => {
   api.putStats(22n, 1_000)
   api.putNeighbours(2n, [
     { itemId: 22n, weight: 6 },

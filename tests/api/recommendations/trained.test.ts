@@ -132,7 +132,7 @@ test.each<[string, () => Error]>([
   expect((await list()).recommendations.some(({ explain }: Listed) => explain?.channel === 'trending')).toBe(true)
 })
 
-test('a list that is served again names the model that made it, even if another one has been put in force since', async () => {
+test('a list that is served again names the model that made it, even if another model has been put in force since', async () => {
   const { api, list, version, put } = await trainedApi()
   const scores = ({ recommendations }: { recommendations: Listed[] }) => recommendations.map(({ item_id, score }) => [item_id, score])
   const before = await list()

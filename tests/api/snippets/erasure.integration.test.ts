@@ -77,7 +77,7 @@ async function query(body: string): Promise<string> {
   return await answer.text()
 }
 
-/** Returns the folder of each server's data, of the worker's state and of the blobs, by name. */
+/** Returns the folders of the servers' data, the worker's state and the blobs, keyed by name. */
 function places(): Record<string, string> {
   const { path } = stack.folder
   return {
@@ -90,9 +90,9 @@ function places(): Record<string, string> {
 }
 
 /**
- * Returns the places that contain one of these byte strings, with the first matching file of each. In Kafka, hashes do
- * not count, because the keys of tombstones remain for a day and may be the hash of a content. Files in the `merged`
- * parts of ClickHouse do not count either.
+ * Returns the folders from `places` that contain one of these byte strings, each with its first matching file. Ignores
+ * hashes in Kafka, because the keys of tombstones remain for a day and may be content hashes. Also ignores files in the
+ * `merged` parts of ClickHouse.
  */
 function holding(needles: readonly Buffer[], merged: ReadonlySet<string> = new Set()): Record<string, string> {
   const found: Record<string, string> = {}

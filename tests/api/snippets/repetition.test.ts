@@ -125,7 +125,7 @@ describe('a repeated read of a burning snippet', () => {
     expect(api.published.slice(before)).toEqual([])
   })
 
-  test('strangers who try other keys cause a limited number of commands, and do not lock out the reader', async () => {
+  test('other callers who try different keys cause a limited number of commands, and do not lock out the reader', async () => {
     const { read, published, redis } = await burning()
     await read('mine')
     const before = published.length

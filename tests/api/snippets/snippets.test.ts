@@ -377,7 +377,7 @@ describe('lists', () => {
     const { create, send, redis } = await snippetsApi()
     const { body } = await create({ content: 'x', visibility: 'public' })
     const list = `${viewTag(SNIPPETS_VIEW, 0)}:public`
-    // 1,985 newer snippets and 50 older ones, of which only the ids are stored.
+    // Stores only the ids of 1,985 newer snippets and 50 older ones.
     const others = Array.from({ length: 2_035 }, (_, index) => ({ score: START + (index < 1_985 ? 1 : -1), member: `other${index}` }))
     redis.apply(others.map((other) => ({ op: 'zadd', key: list, ...other })))
     const last = await send('GET', '/api/v1/pastes?page=67&limit=30')

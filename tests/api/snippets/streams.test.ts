@@ -107,7 +107,7 @@ describe('while another request waits', () => {
     return { places, slots, cut, clock }
   }
 
-  test('transfers below 16 KiB a second give way, the slowest first', async () => {
+  test('transfers below 16 KiB a second are cut off, the slowest first', async () => {
     const { places, cut } = await fullOf([98_305, 90_000, 64_000, 70_000])
     await places.take(ADDRESS, stays)
     await places.take(ADDRESS, stays)
@@ -117,7 +117,7 @@ describe('while another request waits', () => {
     expect(cut).toEqual([2, 3, 1])
   })
 
-  test('time that the server takes does not make a transfer slow', async () => {
+  test('time that the server takes does not lower the measured speed of a transfer', async () => {
     const { places, slots, cut, clock } = await fullOf([98_305])
     slots[0].moved(0)
     clock.ms = 600_000
@@ -127,7 +127,7 @@ describe('while another request waits', () => {
     expect(cut).toEqual([])
   })
 
-  test('a transfer that is at first too young to be judged gives way at the end of the wait', async () => {
+  test('a transfer that is at first too young to be judged loses its slot at the end of the wait', async () => {
     const clock = { ms: 0 }
     const size = { places: 1, placesPerCaller: 1, maxWaiting: 1, maxWaitingPerCaller: 1 }
     const places = streams({ ...size, waitMs: WAIT_MS, monotonic: () => clock.ms })
@@ -227,7 +227,7 @@ test('an upload below the minimum rate gets a 408 when another upload waits, and
   expect(incoming.running).toBe(0)
 })
 
-test('long content that arrives while all slots are taken gets 503 and is not stored, but short content passes', async () => {
+test('long content that arrives while all slots are taken gets 503 and is not stored, but short content is stored', async () => {
   const { send, create, incoming } = await narrowApi()
   const { body, goOn } = haltingBody()
   const first = send('POST', '/api/v1/pastes', { body, headers: TEXT })

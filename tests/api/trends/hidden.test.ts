@@ -220,7 +220,7 @@ describe('/v1/admin/trends/blocked', () => {
 })
 
 describe('safe=true', () => {
-  test('leaves out unsafe terms, and fills their places', async () => {
+  test('leaves out unsafe terms, and fills their places with the next terms', async () => {
     const { putList, termsOf, table, bearer } = await world()
     const [unsafe, ...others] = terms(32)
     putList({ entries: [entry('holy shit', { score: unsafe.score }), ...others] })
@@ -243,7 +243,7 @@ describe('safe=true', () => {
     },
   )
 
-  test('each word of the list is found, and is listed once', () => {
+  test('each listed word counts as unsafe, and is listed once', () => {
     const all = [...UNSAFE_WORDS, ...UNSAFE_ANYWHERE]
     expect(all.filter((word) => !isUnsafe(foldTerm(word)!))).toEqual([])
     expect(UNSAFE_ANYWHERE.filter((part) => !isUnsafe(`the${part}day`))).toEqual([])

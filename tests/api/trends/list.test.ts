@@ -56,7 +56,7 @@ describe('GET /v1/trends', () => {
     expect(await get(`/v1/trends?woeid=${woeid}`)).toMatchObject({ status: 404, body: { error: 'unknown_location' } })
   })
 
-  test('a list is cacheable for 60 s, for less time if it is more than 2 minutes old, and is not served if it is more than 3 minutes old', async () => {
+  test('a list is cacheable for 60 s, or for less time if it is more than 2 minutes old; a list that is more than 3 minutes old is not served', async () => {
     const { get, putList, clock } = await trendsApi()
     putList()
     const cacheControlAfter = async (ageMs: number) => {

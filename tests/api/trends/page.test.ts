@@ -62,7 +62,7 @@ test('the curves of a list are read at most once in half a minute, and the list 
   expect((await page('/trends')).html).toContain('The curves of the last day cannot be shown now.')
 })
 
-test('the map of a city shows its country, and the links keep the choice of safe terms', async () => {
+test('the map of a city shows its country, and the links keep the parameter safe=true', async () => {
   const { page, putList } = await opened()
   putList({ woeid: 2_459_115, entries: [entry('shit'), entry('tea')] })
   const { html } = await page('/trends?woeid=2459115&safe=true')

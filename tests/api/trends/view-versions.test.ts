@@ -18,10 +18,10 @@ function world() {
 }
 
 test.each([
-  ['another position', (read: PromiseWithResolvers<string | null>) => read.resolve('6')],
-  ['that the view is rebuilt', (read: PromiseWithResolvers<string | null>) => read.resolve(null)],
+  ['a different position', (read: PromiseWithResolvers<string | null>) => read.resolve('6')],
+  ['null for a view that is being rebuilt', (read: PromiseWithResolvers<string | null>) => read.resolve(null)],
   ['an error', (read: PromiseWithResolvers<string | null>) => read.reject(new Error('too late'))],
-])('the answer to an older read, %s, does not replace the answer to a newer one', async (_, answerLate) => {
+])('a late answer to an older read (%s) does not replace the answer to a newer read', async (_, answerLate) => {
   const { clock, reads, versions } = world()
   versions.of(0).catch(() => undefined)
   clock.now = 600

@@ -29,8 +29,8 @@ function wrongStatus(call: ScoreCall, { inflicted, calls }: Evidence): string[] 
 /**
  * Checks the answers to requests with the same id: equal requests must get the same answer, and different requests must
  * not both get an answer. Answers that a block caused are not compared. A difference is excused if one of the answers
- * has `answers` in `degraded`, or if a fault affected Redis at any time from the start of the earlier request to the
- * end of the later one. If a request got 409, another request with this id must have got an answer.
+ * has `answers` in `degraded`. It is also excused if a fault affected Redis at any time from the start of the earlier
+ * request to the end of the later one. If a request got 409, another request with this id must have got an answer.
  */
 function repetitions(calls: readonly ScoreCall[], { inflicted }: Evidence): string[] {
   const good = calls.filter(({ status, body }) => status === 200 && body.reason !== 'blocklist_hit')

@@ -52,8 +52,8 @@ export async function playRound(
   }
 
   /**
-   * Injects the faults, and waits until the processes are ready again. Requests continue until then. On a slow machine,
-   * the restarts take long, and too few requests of each kind would otherwise come after the faults.
+   * Injects the faults, and waits until the processes are ready again. Requests continue until then. Otherwise, too few
+   * requests of each kind would follow the faults on a slow machine, where the restarts take long.
    */
   async function inflictAll() {
     const inflicted = await hands.inflict(plan.faults)

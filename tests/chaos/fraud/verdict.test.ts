@@ -203,7 +203,7 @@ test('answers that take too long are reported, unless their API was stopped', ()
   expect(faults({ ...slow, inflicted: { apis: [stop], redis: [], kafka: [] } })).toEqual([])
 })
 
-test('a different answer to the same payment is reported, unless Redis was down or the answer says so', () => {
+test('a different answer to the same payment is reported, unless Redis was down or degraded in the answer names the answers', () => {
   const evidence = goodEvidence()
   const other = event(FIRST, { request_id: 'other' })
   const again = (answer: TxnScored) =>
@@ -227,7 +227,7 @@ test('an answer that is not in the log is reported, unless it says that it may b
   expect(faults(changedAnswer(['log']))).toEqual([])
 })
 
-test('a payment that is approved a second after its user was blocked is reported, unless Kafka was down and the answer says so', () => {
+test('a payment that is approved a second after its user was blocked is reported, unless Kafka was down and degraded names the blocklist', () => {
   const evidence = goodEvidence()
   const approved = event(BLOCKED)
   const answered = (degraded: string[], from: number): Evidence => {
@@ -280,7 +280,7 @@ test.each(['blocklist', 'rules'])('an answer whose degraded names %s is reported
   expect(unreasonable({ ...evidence, inflicted: { apis: [], redis: [], kafka: [PROBLEM] } })).toEqual([])
 })
 
-test('a rule change that is lost or takes effect too late is reported, unless the late answer says so', () => {
+test('a rule change that is lost or takes effect too late is reported, unless degraded in the late answer names the rules', () => {
   const evidence = goodEvidence()
   expect(faults(withLogs(evidence, { settings: [] }))).toHaveLength(1)
   const late = (degraded: string[]) => {
@@ -310,7 +310,7 @@ test.each(['decision', 'risk_score', 'risk_level', 'requires_3ds', 'reason', 'tr
   },
 )
 
-test.each(['models', 'profiles'])('a score without %s that does not say so is reported', (part) => {
+test.each(['models', 'profiles'])('a score without %s whose degraded does not name them is reported', (part) => {
   const evidence = goodEvidence()
   const silent = evidence.logs.scored.map((each) => ({
     ...each,

@@ -23,9 +23,9 @@ const CATCH_UP_MS = 60_000
 
 /**
  * Judges a whole log.
- * @param outages periods that excuse late expiries. A period excuses an expiry if the period, or the 5 s after it,
- * overlaps the time from the end of the reservation or cart to the expiry, and if the expiry happens at most
- * `CATCH_UP_MS` after the period.
+ * @param outages periods that excuse late expiries. A period excuses an expiry if two conditions hold. The period, or
+ * the 5 s after it, must overlap the time from the end of the reservation or cart to the expiry. The expiry must happen
+ * at most `CATCH_UP_MS` after the period.
  */
 export function judgeStock(log: StockLog, outages: readonly Outage[]): StockVerdict {
   const stock = foldStock(log)

@@ -8,8 +8,8 @@ import { blockOf, type Client, isAccepted, rewindOf, swipeOf, unblockOf, unmatch
 const WATCHED_MS = 2_500
 const LOOK_EVERY_MS = 150
 /**
- * The users read the feed once in this many times, and the other lists the rest of the time. They read feeds less often
- * because a user may request only 60 per minute.
+ * One in this many reads is of the feed, and the others are of the other lists. Feeds are read less often, because a
+ * user may request only 60 per minute.
  */
 const LOOKS_PER_FEED = 5
 /** Maximum number of attempts for a request that fails because of a fault. */

@@ -7,11 +7,9 @@ const DAY = 86_400_000
 const MONTH = 30 * DAY
 const WEEK = 7 * DAY
 const HOURS = 6 * 3_600_000
-/**
- * Share of an item's interactions and impressions that its published statistics may lack. The next constant is the
- * share of its neighbours' weight that its published neighbours may lack.
- */
+/** Share of an item's interactions and impressions that its published statistics may lack. */
 const STATS_BEHIND = 0.02
+/** Share of the weight of an item's neighbours that its published neighbours may lack. */
 const NEIGHBOURS_BEHIND = 0.05
 const PUBLISHED_NEIGHBOURS = 50
 const TOLERANCE = 1e-9

@@ -33,8 +33,8 @@ export async function playRound(
   writer.begin()
   await system.untilReady()
   const reader = startReader(system.client)
-  // The reader judges only complete answers, so this waits for one. The round waits only once between the faults, so
-  // that most faults may hit an index that has not recovered from the previous fault.
+  // The reader judges only complete answers, so this function waits for one. The round waits only once between the
+  // faults, so that most faults may hit an index that has not recovered from the previous fault.
   const untilWhole = (when: string) => {
     const { whole } = reader.readings
     const limits = { what: `a complete answer ${when}`, timeoutMs: RECOVERY_MS }
@@ -51,7 +51,7 @@ export async function playRound(
       say(`${kind} took ${Date.now() - startedAt} ms; ${JSON.stringify({ ...reader.readings, faults: reader.readings.faults.length })}`)
       await delay(integer(random, GAP_MS))
     }
-    // Waits for the workers, and thereby for the broker, before the last records are written.
+    // Waits for the workers, and so for the broker that they need, before the last records are written.
     await system.untilReady()
     await writer.requestRebuild()
     await writer.stop()

@@ -41,7 +41,7 @@ test('a broker killed with -9 restarts on the same port with its topics', async 
   expect(await topicsOf(broker.address)).toContain('kept')
 })
 
-test('a broker that an earlier run has left is reused only if it has the wanted heap', async () => {
+test('a broker that an earlier run has left running is reused only if it has the requested heap size', async () => {
   const { path } = guardedFolder()
   const place = { dataDir: join(path, 'kafka'), runDir: join(path, 'run'), logFile: join(path, 'kafka.log'), toolsDir: TOOLS }
   const ports = { client: await freePort(), controller: await freePort() }

@@ -78,7 +78,7 @@ async function* asRead(blocks: readonly Buffer[]): AsyncGenerator<Buffer> {
   yield* blocks
 }
 
-test('a table that was saved while it changed equals the original when it is loaded and gets the same changes', async () => {
+test('a table that was saved while it changed equals the original once it is loaded and the changes are applied to it', async () => {
   const random = seededRandom(5)
   const table = itemTable()
   for (let row = 0; row < ITEMS; row++) table.putItem(BigInt(1 + row), itemOf(random, 1))

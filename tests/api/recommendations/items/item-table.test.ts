@@ -43,7 +43,7 @@ test('a number of interactions that does not fit into the column counts as the m
   expect(items.rankedAt(items.rowOf(1n), START).interactions).toBe(2 ** 32 - 1)
 })
 
-test('a deleted item is unknown, and may come back with an older time', () => {
+test('a deleted item is unknown, and can be stored again even with an older updated_at', () => {
   const items = itemTable()
   for (const itemId of [1n, 2n]) items.putItem(itemId, { ...item, status: 'INACTIVE' })
   items.putItem(1n, undefined)

@@ -12,7 +12,7 @@ const UNKNOWN = {
   ...{ status: 'ACTIVE' as const, created_at: START, updated_at: START + 2 },
 }
 
-test('the popular items of a trait are listed after the first request for the trait, and the lists of other traits do not change', async () => {
+test('the first rebuild after a request for a trait lists the popular items of the trait, and the lists of other traits do not change', async () => {
   const items = itemTable()
   for (let row = 0; row < ITEMS; row++) put(items, row, row / ITEMS)
   const brand = { brand: 'Acme' }
@@ -34,7 +34,7 @@ function put(items: ReturnType<typeof itemTable>, row: number, popularity: numbe
   items.putItem(BigInt(row + 1), { ...unknown, popularity, status: 'ACTIVE', created_at: START, updated_at: START + popularity })
 }
 
-test('one pass over the items lists all traits that are announced together', () => {
+test('one pass over the items builds the lists of all traits that are announced together', () => {
   const items = itemTable()
   for (let row = 0; row < 10; row++) put(items, row, row / 10)
   let visited = 0

@@ -83,7 +83,7 @@ test('several interactions with an item count like one interaction with the sum 
   await model.close()
 })
 
-test('a model keeps the vectors of newer items only for those that were added last, so that a growing catalogue does not fill the memory', async () => {
+test('of the items that are newer than the model, only those that were added last keep their vectors, so that a growing catalogue does not fill the memory', async () => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0, 'title:cold': 1 } })
   const model = await openModel(folder, { mostAdded: 2 })
   const add = (itemId: bigint, title: string) => model.addItem({ itemId, title, categoryPath: '', attributes: {} })
@@ -133,7 +133,7 @@ test('an item that is newer than the model loses its vector when none of its new
   await model.close()
 })
 
-test('an item that is removed from a model makes room for another one, which displaces none of the other items', async () => {
+test('after an item is removed from a model, another item can be added without displacing any of the other items', async () => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0 } })
   const model = await openModel(folder, { mostAdded: 2 })
   const add = (itemId: bigint) => model.addItem({ itemId, title: 'Heat', categoryPath: '', attributes: {} })

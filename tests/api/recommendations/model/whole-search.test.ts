@@ -53,7 +53,7 @@ test.each(['product', 'cosine'] as const)(
   },
 )
 
-test('a zero vector is found with the value 0, and all vectors are found if there are fewer than wanted', async () => {
+test('a zero vector is found with the value 0, and all vectors are found if there are fewer than requested', async () => {
   const vectors = [new Float32Array(DIMENSIONS), ...vectorsOf(6).slice(0, 3)]
   const whole = await over(vectors)
   for (const by of ['product', 'cosine'] as const) {

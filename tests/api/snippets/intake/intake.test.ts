@@ -63,7 +63,7 @@ describe('a JSON body', () => {
     parse.mockRestore()
   })
 
-  it('may begin with a byte order mark, which belongs to no field', async () => {
+  it('may begin with a byte order mark, which is not part of any field', async () => {
     expect(await json('\ufeff{"content":"\ufeffa","title":"t"}')).toEqual({ content: '\ufeffa', fields: { title: 't' } })
   })
 

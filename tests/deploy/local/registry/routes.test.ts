@@ -309,7 +309,7 @@ test('read-only mode refuses changes, and import mode accepts ids that the clien
   expect(await register('after', recordOf(field('z')))).toEqual(ok({ id: 101 }))
 })
 
-test('an import without an id and version of its own gets the next ones, as with the defaults of other clients', async () => {
+test('an import whose id and version are null, 0 or -1, the defaults of other clients, gets the next id and version', async () => {
   expect(await register('s', V1)).toEqual(ok({ id: 1 }))
   expect(await call('PUT', '/mode?force=true', { mode: 'IMPORT' })).toEqual(ok({ mode: 'IMPORT' }))
   expect(await register('moved', { ...V2, id: -1, version: -1 })).toEqual(ok({ id: 2 }))
@@ -341,7 +341,7 @@ test.each(['READONLY', 'IMPORT'])(
   },
 )
 
-test('an import without a usable id or version gets new ones, and an id that is no number is refused', async () => {
+test('an import without a usable id or version gets new ones, and an id or version that is not a 32-bit integer is refused', async () => {
   await call('PUT', '/mode', { mode: 'IMPORT' })
   expect(await register('s', { ...V1, id: -1, version: 0 })).toEqual(ok({ id: 1 }))
   expect(await register('s', { ...V2, id: null, version: -1 })).toEqual(ok({ id: 2 }))
