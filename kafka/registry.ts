@@ -111,9 +111,9 @@ interface Refusal {
 type Answer<T> = { readonly ok: true; readonly body: T } | { readonly ok: false; readonly refusal: Refusal }
 
 /**
- * Creates a client for the two HTTP calls that workers and APIs need. It caches schemas. (The client on npm is not
+ * Creates a client for the two HTTP calls that workers and APIs need. It caches schemas. The client on npm is not
  * suitable: its own codec parses every schema and rounds 64-bit numbers, and it does not distinguish a missing schema
- * from an unreachable registry.)
+ * from an unreachable registry.
  */
 export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}): RegistryClient {
   const { fetch: request = fetch, runtime = systemRuntime() } = deps

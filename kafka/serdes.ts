@@ -39,7 +39,7 @@ export interface SerdesOptions {
 }
 
 /**
- * How long an unknown schema id is cached. After this time the registry is asked again, because the schema may have
+ * How long an unknown schema id is cached. After this time, the registry is queried again, because the schema may have
  * been registered in the meantime.
  */
 const NOT_FOUND_KEPT_MS = 30_000
@@ -113,7 +113,10 @@ function loadedSchemas(registry: SchemaRegistry, runtime: Runtime): LoadedSchema
   return { get: (schemaId) => loaded.get(schemaId), load }
 }
 
-/** @throws SchemaNotFoundError if the text cannot be parsed: asking again would not help, because it never changes */
+/**
+ * @throws SchemaNotFoundError if the text cannot be parsed. A repeated request would not help, because the text of a
+ * schema never changes
+ */
 function parsed(schemaId: number, text: string): AvroSchema {
   try {
     return parseJson(text) as AvroSchema

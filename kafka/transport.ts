@@ -10,7 +10,7 @@ import type { TopicSpec } from './transport/topics.ts'
  * The transport interface hides the Kafka protocol. It has two adapters: a real client (kafka/client) and an in-memory
  * broker (kafka/memory).
  *
- * The parts of a transport enqueue the data and events that they receive. The loop that owns the state polls for them
+ * Fetchers and group members enqueue the data and events that they receive. The loop that owns the state polls for them
  * (`poll`, `takeEvent`). The few callbacks only wake that loop or report results. Offsets and timestamps are plain
  * numbers (exact up to 2^53).
  */
@@ -84,8 +84,8 @@ export interface Transport {
   /**
    * Returns the offset at which the batches of a leader epoch and of all earlier epochs end. The results are keyed by
    * `partitionKey`. If a copy of the log has records of these epochs beyond that offset, the log has lost them. The
-   * offset is -1 when all epochs of the log are earlier. Waits for a leader of this epoch or a later one, because a
-   * leader from before the epoch does not know where it ends.
+   * offset is -1 when all epochs of the log are earlier. Waits for a leader of this epoch or a later one, because an
+   * earlier leader cannot tell where this epoch ends.
    */
   epochEnds(queries: readonly EpochQuery[]): Promise<Map<string, number>>
   /**

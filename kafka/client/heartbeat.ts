@@ -24,9 +24,9 @@ export function heartbeatExchange(
   topics: () => readonly string[],
 ) {
   /**
-   * The ids of the topics in the assignments so far, keyed by name. A broker that has fallen behind may not know a
-   * topic, and the metadata then has no id for it. But the coordinator may give all partitions that are missing from a
-   * report to other members, so the reports must not depend on the metadata.
+   * The ids of the topics in the assignments so far, keyed by name. The reports must not depend on the metadata,
+   * because metadata from a broker that has fallen behind may lack a topic id. The coordinator may give all partitions
+   * that are missing from a report to other members.
    */
   const assignedIds = new Map<string, string>()
 

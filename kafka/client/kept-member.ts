@@ -15,7 +15,7 @@ const UNCHANGED_TIMEOUT = -1
 
 /**
  * Sends heartbeats for a member over separate connections. The heartbeats repeat what the member last reported. They
- * neither join the group nor give up partitions, but only keep the session alive and the member's epoch current.
+ * only keep the session alive and the member's epoch current. They neither join the group nor give up partitions.
  */
 export function openKeptMember(options: ResolvedKafkaOptions, { groupId, clientId }: KeptSession): KeptMember {
   const closing = new AbortController()

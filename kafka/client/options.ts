@@ -6,8 +6,8 @@ import type { Connection, ConnectionOptions } from './protocol.ts'
 /** Kafka's default for request.timeout.ms. A broker that has not answered within this time is treated as lost. */
 const REQUEST_TIMEOUT_MS = 30_000
 /**
- * Time limit for opening a connection. A healthy broker nearby accepts connections at once. If a host is dead, the
- * client must soon try the next one.
+ * Time limit for opening a connection. A healthy broker nearby accepts connections at once. The limit is short, so that
+ * the client soon tries the next host if one is dead.
  */
 const CONNECT_TIMEOUT_MS = 5_000
 /** Kafka's default for delivery.timeout.ms. See `deliveryTimeoutMs`. */
@@ -94,7 +94,7 @@ export interface KafkaDeps {
   readonly newConnection?: NewConnection
 }
 
-/** What all parts of the transport share. */
+/** The options and services that all modules of the transport share. */
 export interface Context {
   readonly options: ResolvedKafkaOptions
   readonly runtime: Runtime

@@ -12,8 +12,9 @@ const PRODUCE_VERSION = 11
 const ADDING_PRODUCE_VERSION = 12
 const ALL_REPLICAS = -1
 /**
- * The answer of a leader that has waited in vain for its replicas. If the leader is cut off from them and from the
- * controller, the replicas follow another leader, and the answer stays the same until the connection is restored.
+ * The answer of a leader whose replicas have not copied the records in time. A leader that is cut off from its replicas
+ * and from the controller gives this answer until the connection is restored, although the replicas already follow a
+ * new leader.
  */
 export const NOT_REPLICATED = 'REQUEST_TIMED_OUT'
 /**

@@ -204,9 +204,9 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     const addOffsets = () =>
       (withOffsets ? transactions.addOffsets(id, offsets, member) : Promise.resolve()).then(() => options.onCommitStep?.('offsets-added'))
     if (transactions.isVersion2) {
-      // Brokers themselves report partitions and groups to the transaction coordinator. In a broker, a new report about
-      // a transaction replaces an earlier one that is still queued, and the request that caused the earlier report
-      // fails. The two steps therefore do not run in parallel.
+      // In transaction version 2, brokers themselves report partitions and groups to the transaction coordinator. If a
+      // broker still has an earlier report about the transaction in its queue, a new report replaces it, and the
+      // request that caused the earlier report fails. The two steps therefore do not run in parallel.
       await produce()
       await addOffsets()
     } else {

@@ -1,9 +1,9 @@
 import { endLateValidators } from './late-validators.ts'
 
 /**
- * The parts of the protocol package that the transport uses: sockets and message formats. No other module of the
- * transport imports the package. This module loads the package without compiling the validators of the package's own
- * clients. Compiling them would take 150 ms of CPU time at every start.
+ * Exports the parts of the protocol package that the transport uses: sockets and message formats. No other module of
+ * the transport imports the package. This module loads the package without compiling the validators of the package's
+ * own clients. Compiling them would take 150 ms of CPU time at every start.
  */
 export {
   type API,

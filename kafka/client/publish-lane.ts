@@ -115,8 +115,8 @@ export class PublishLane implements PublishAppender {
     this.#current ??= new PublishBatch(this.#deps.holdings, this.#deps.pool.take())
     const deadline = receipt.timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#deps.runtime.monotonic() + receipt.timeoutMs
     this.#current.append(receipt, deadline, timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
-    // If records were already waiting, the publisher has already scheduled its next check. Even then, a record with a
-    // deadline must be announced, because its deadline may be earlier than that check.
+    // If records were already waiting, the publisher has already scheduled its next check. The publisher must still be
+    // notified about a record with a deadline, because the deadline may be earlier than that check.
     if (!isWaiting || receipt.timeoutMs !== undefined) this.#deps.onWork(this)
   }
 
@@ -209,7 +209,7 @@ export class PublishLane implements PublishAppender {
     this.#acknowledgedAt = this.#deps.runtime.monotonic()
   }
 
-  /** Decides what to do next once every batch of this round has an outcome. */
+  /** Decides what to do next. Does nothing until every batch with a sequence number has an outcome. */
   #conclude(): void {
     if (this.#stamped.some((one) => one.isInFlight || one.outcome === undefined)) return
     if (this.#stamped.length === 0) {
@@ -315,8 +315,8 @@ export class PublishLane implements PublishAppender {
   }
 
   /**
-   * Fails all records. The error of the records that have been sent is not fatal, because they may be in the log.
-   * Each message says whether the record was sent.
+   * Fails all records. Records that were already sent may be in the log, so their error is not fatal. Each error
+   * message says whether the record was sent.
    */
   fail(error: TransportError): void {
     const sent = this.#stamped.map(({ batch }) => batch)
@@ -333,8 +333,8 @@ export class PublishLane implements PublishAppender {
 }
 
 /**
- * Returns the error to report for a refused batch. Unless the records themselves caused the refusal, an earlier attempt
- * may have written them, or this one if the error is unexplained.
+ * Returns the error to report for a refused batch. If the records themselves caused the refusal, they are not in the
+ * log. Otherwise they may be in the log if the batch was sent more than once, or if the error is unexplained.
  */
 function refusal(error: TransportError, sends: number): TransportError {
   if (DIVISIBLE.has(error.code) || (sends === 1 && error.code !== UNEXPLAINED)) return error
@@ -346,7 +346,7 @@ function uncertain(error: TransportError): TransportError {
   return explained(error, 'the record may have been written', false)
 }
 
-/** Adds to an error what is known about the fate of its record. */
+/** Returns the error with a statement about its record added to the message. */
 function explained(error: TransportError, fate: string, fatal: boolean): TransportError {
   return new TransportError(error.code, `${error.message}; ${fate}`, { fatal, cause: error })
 }

@@ -98,7 +98,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
         if (!(error instanceof Disconnected)) failure = error
       })
       if (stopping.signal.aborted) return
-      // The refresh may have taken longer than a confirmation of the membership is valid.
+      // The last confirmation of the membership may have expired during the refresh.
       await hooks.confirm()
       if (stopping.signal.aborted) return
     }
@@ -162,8 +162,8 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
 
   /**
    * Opens the connection again and refreshes the leaders' epochs, since a broker that restarted may lead the same
-   * partitions in a new epoch. These steps may have taken longer than a confirmation of the membership is valid, so the
-   * membership is then confirmed again.
+   * partitions in a new epoch. Afterwards confirms the membership again, because the last confirmation may have expired
+   * during these steps.
    */
   async function reconnect(broker: Broker, request: readonly Entry[]): Promise<Connection> {
     const connection = await connections.get(broker)

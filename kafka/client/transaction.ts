@@ -78,8 +78,8 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   }
 
   /**
-   * Repeats a request until every part of the answer is a success. A fence or a fatal error in one part, or the time
-   * `until`, ends the attempts with an error.
+   * Repeats a request until the answer contains no errors. Throws when the answer contains a fence or a fatal error, or
+   * when the time `until` has passed.
    */
   async function sendUntilAnswered<Answer>(
     doing: string,

@@ -98,7 +98,7 @@ export interface MemoryBroker {
    */
   publishGate: Promise<void> | undefined
   /**
-   * Adds a listener. It is called after every change that may concern a waiting reader.
+   * Adds a listener. It is called after every change that may affect a waiting reader.
    * @returns a function that removes the listener
    */
   onChange(listener: () => void): () => void

@@ -111,7 +111,7 @@ const markerCursor = new VarintCursor()
 /**
  * Returns true for the marker that ends an aborted transaction. Control batches are never compressed and contain one
  * record. Compaction removes the record of an old marker, but keeps the header while the broker still needs the epoch
- * of the producer. An emptied marker ends no transaction that a response lists as aborted.
+ * of the producer. Returns false for a marker without its record, because no response lists its transaction as aborted.
  */
 export function isAbortMarker(buffer: Buffer, batch: BatchHeader): boolean {
   if (batch.recordCount === 0) return false

@@ -54,9 +54,9 @@ export class ChunkBuilder {
   /**
    * Adds the records of `batch` that start at offset `from`. Earlier records are skipped, because a batch may begin
    * before the requested offset.
-   * @param header the buffer that contains the batch's header
-   * @param at position of the batch's first record byte in this chunk's buffer. If the batch was compressed, the header
-   * is in another buffer
+   * @param header the buffer that contains the batch's header. If the batch was compressed, this is not the chunk's
+   * buffer
+   * @param at position of the batch's first record byte in this chunk's buffer
    * @param end position after the batch's last record byte in this chunk's buffer
    */
   add(header: Buffer, batch: BatchHeader, at: number, end: number, from: number): void {

@@ -10,9 +10,9 @@ export interface AbortedTransaction {
 }
 
 /**
- * Decides, batch by batch in log order, which batches a read_committed reader sees. Each response needs a new filter,
- * because the list of aborted transactions in a response covers exactly this response. The list includes transactions
- * that begin before the response or end after it.
+ * Decides, batch by batch in log order, which batches a read_committed reader receives. Each response needs a new
+ * filter, because the list of aborted transactions in a response applies only to the records of that response. The list
+ * includes transactions that begin before the response or end after it.
  */
 export class CommittedFilter {
   readonly #pending: readonly AbortedTransaction[]
@@ -23,13 +23,13 @@ export class CommittedFilter {
     this.#pending = aborted.length > 1 ? [...aborted].sort((a, b) => a.firstOffset - b.firstOffset) : aborted
   }
 
-  /** Returns true when the reader may see the records of the batch. Must be called for every batch, in order. */
+  /** Returns true when the reader receives the records of the batch. Must be called for every batch, in order. */
   accepts(buffer: Buffer, batch: BatchHeader): boolean {
     while (this.#next < this.#pending.length && this.#pending[this.#next].firstOffset <= batch.lastOffset) {
       this.#aborting.add(this.#pending[this.#next++].producerId)
     }
     if (isControl(batch)) {
-      // After the marker the reader sees this producer's batches again, until its next aborted transaction begins.
+      // After the marker, the reader receives this producer's batches again, until its next aborted transaction begins.
       if (this.#aborting.size > 0 && isAbortMarker(buffer, batch)) this.#aborting.delete(batch.producerId)
       return false
     }

@@ -10,7 +10,7 @@ const LZ4_MAX_RATIO = 255
 /**
  * Whether LZ4 data is unpacked with the protocol package, which is about twice as fast as `unpackLz4`. When the package
  * refuses data, it never frees the memory that it has allocated, up to several times the size of the batch. Its memory
- * is limited, so after some hundred of such batches it would refuse all LZ4 and Snappy data. It is therefore not used
+ * is limited, so after a few hundred such batches, it would refuse all LZ4 and Snappy data. It is therefore not used
  * again after its first failure.
  */
 let usesFastLz4 = true

@@ -1,5 +1,5 @@
 /**
- * How long an unknown schema id is cached. After this time the registry is asked again, because the schema may have
+ * How long an unknown schema id is cached. After this time, the registry is queried again, because the schema may have
  * been registered in the meantime.
  */
 const KEPT_MS = 30_000

@@ -18,8 +18,8 @@ interface ProcessedCheckOptions {
 /**
  * Returns a function that checks whether the topology has processed all product events that are older than `maxLagMs`.
  * The function returns the time of its previous check, in epoch ms; undefined if there was none, or if that check
- * failed. By that time, the topology had written everything that follows from the events that were then older than
- * `maxLagMs`.
+ * failed. At that time, the topology had already processed all events that were older than `maxLagMs`, and had written
+ * their results.
  * @throws Error if such an old event still waits, or if Kafka does not return the waiting events
  */
 export function processedCheck({ transport, topology, maxLagMs, runtime }: ProcessedCheckOptions) {
@@ -36,7 +36,7 @@ export function processedCheck({ transport, topology, maxLagMs, runtime }: Proce
 }
 
 /**
- * Returns when the oldest product event was written that the topology has not processed yet, in epoch ms; Infinity if
+ * Returns the timestamp, in epoch ms, of the oldest product event that the topology has not processed yet; Infinity if
  * it has processed all of them.
  */
 async function oldestWaiting(transport: Transport, topology: string, signal: AbortSignal): Promise<number> {

@@ -21,8 +21,8 @@ const EVERY_MS = HOUR_MS
  */
 const UNTOUCHED_MS = 72 * HOUR_MS
 /**
- * A product event refers to an image at most this long after the last upload of the image. The real time is a few
- * minutes, because a command that is decided later than that is dropped.
+ * Upper limit for the time from the last upload of an image to a product event that refers to it. The real time is at
+ * most a few minutes, because commands that are decided later are dropped.
  */
 const MARGIN_MS = HOUR_MS
 
@@ -40,7 +40,7 @@ export function imageSweep({ config, transport, runtime }: SinkContext): Runner 
   const check = processedCheck({ transport, runtime, topology: catalogTopology.name, maxLagMs: UNTOUCHED_MS - MARGIN_MS })
 
   async function run(signal: AbortSignal): Promise<void> {
-    // The view of references can be complete only if the events that refer to images were processed before.
+    // The view of references is complete only after the topology has processed the events that refer to images.
     const madeBefore = await check(signal)
     if (madeBefore === undefined) return
     opened ??= connectImages(config.images)

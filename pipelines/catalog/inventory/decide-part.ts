@@ -26,8 +26,8 @@ export function decidePart(command: InventoryCommand, facts: InventoryFacts, rea
 
 /**
  * Releases a part of a cart. A caller sends this command if it could not reserve all parts or could not open the cart.
- * (A cart cannot be opened if its parts are too old, or if a cart with this id has already ended.) The part therefore
- * belongs to no open cart, and never will.
+ * A cart cannot be opened if its parts are too old, or if a cart with this id has already ended. In all these cases,
+ * the part belongs to no open cart, and never will.
  */
 function releasePart(reservationId: string, read: StockReader, ledger: StockLedger): InventoryAnswer {
   const part = read.reservation(reservationId)

@@ -67,7 +67,7 @@ export const inventory = topology(
       rows.prefetch(ends, reservation)
     }
 
-    /** Moves stock without a command. */
+    /** Changes stock for a reason other than a command: a cart has ended, or a reservation has expired. */
     function move(productId: number, at: number, ctx: Context, work: (ledger: StockLedger, read: StockReader) => void): void {
       const read = stockReader(stores, storedRows, productId)
       const ledger = stockLedger(read, { productId, at, commandId: null })

@@ -59,7 +59,7 @@ export interface DecidingOptions<C, S, V, A> {
   /** Stores in which a decision may read and change rows of any key, within the partition of the command. */
   readonly rows?: DecidedRows<C>
   /**
-   * The time that decisions see as `now`. Default `decision-time`, the worker's clock. `append-time` is the time at
+   * The time that decisions receive as `now`. Default `decision-time`, the worker's clock. `append-time` is the time at
    * which the broker appended the command, but never earlier than the time of an earlier command of the partition. Use
    * `append-time` if a command that was sent in time must take effect even when an outage delays the decision.
    */

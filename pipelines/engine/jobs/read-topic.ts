@@ -28,7 +28,7 @@ export async function readTopic<K, V>({
   runtime,
 }: TopicRead<K, V>): Promise<readonly (readonly [K, V])[]> {
   const count = (await transport.partitionCounts([topic.name])).get(topic.name)
-  // A broker that has fallen behind may not know the topic. That does not mean that the topic is empty.
+  // The metadata of a broker that has fallen behind may lack the topic, even though the topic is not empty.
   if (count === undefined) throw new Error(`the brokers do not know the topic ${topic.name}`)
   const places = Array.from({ length: count }, (_, partition) => ({ topic: topic.name, partition }))
   const starts = await transport.offsets(places, 'earliest')

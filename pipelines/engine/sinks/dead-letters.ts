@@ -13,8 +13,8 @@ export interface SinkDeadLetter {
   readonly code: string
   readonly message: string
   /**
-   * The place, timestamp and headers that the record had before it was moved to the retry topic. By default, those in
-   * `chunk`.
+   * The topic, partition, offset, timestamp and headers that the record had before it was moved to the retry topic. By
+   * default, those in `chunk`.
    */
   readonly origin?: RecordOrigin
 }

@@ -23,9 +23,10 @@ export interface IndexPlace {
 }
 
 /**
- * Limits of a batch. 1,000 documents are about a megabyte. The server indexes them in 50 ms. Searches see changes only
- * after the server's next refresh, up to a second later, so it does little harm if a batch waits for further changes.
- * Small batches are expensive: each batch costs two fsyncs, so 200 changes/s in batches of 20 would take half a core.
+ * Limits of a batch. 1,000 documents are about a megabyte. The server indexes them in 50 ms. Changes appear in searches
+ * only after the server's next refresh, up to a second later, so a batch can wait for further changes without much
+ * harm. Small batches are expensive: each batch costs two fsyncs, so 200 changes/s in batches of 20 would take half a
+ * core.
  */
 const LIMITS = { maxRecords: 2_000, maxBytes: 4 * 1024 * 1024, lingerMs: 250 }
 /**

@@ -42,8 +42,8 @@ export function laneTools({ transport, group, seat, serdes }: LaneToolsDeps): (t
       transport.topicIds([partition.topic]),
     ])
     const readEnd = async () => (await transport.offsets([partition], 'end')).get(key) ?? 0
-    // The end is read last. Otherwise, an offset that is committed meanwhile could seem to be beyond the end of the
-    // log.
+    // The end is read last. Otherwise, an offset that is committed in the meantime could appear to be beyond the end of
+    // the log.
     const end = await readEnd()
     const isBeyondEnd = async (offset: number) => offset > end && offset > (await readEnd())
     return { start: starts.get(key) ?? 0, end, committed: committed.get(key), topicId: ids.get(partition.topic) ?? '', isBeyondEnd }

@@ -13,7 +13,7 @@ export interface LostRecordsDeps {
 /** Counts the records of a partition that retention deleted before the sink read them. */
 export interface LostRecords {
   /**
-   * Compares the next offset that the sink wants with the start of the log.
+   * Compares the offset at which the sink continues with the start of the log.
    * @param from the next offset
    * @param start the first offset that the log still has
    */

@@ -16,8 +16,8 @@ export interface SinkParts extends LaneToolsDeps {
 }
 
 /**
- * What depends on the kind of sink. There are two kinds: one copies topics into an external database, and the other
- * delivers records one by one.
+ * The properties and functions that depend on the kind of sink. There are two kinds: one copies topics into an external
+ * database, and the other delivers records one by one.
  */
 export interface SinkKind {
   /** The topics that the sink reads, including topics that only this sink uses, such as its retry topic. */

@@ -136,7 +136,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
   }
 
   async function isStored({ topic, partition }: TopicPartition, { lastOffset }: Run): Promise<boolean> {
-    // The rows of lost records prove nothing. The insert is then repeated, and ClickHouse ignores the repetition.
+    // The table may contain rows of lost records with the same offsets, so its position does not show whether this
+    // insert was stored. The insert is then repeated, and ClickHouse ignores the repetition.
     if (lastOffset < (lostBefore.get(notedKey(topic, partition)) ?? 0)) return false
     const next = await store.position(topic, partition)
     return next !== undefined && next > lastOffset

@@ -1,10 +1,10 @@
 import type { CommittedOffset, TopicPartition } from '../../../kafka/transport.ts'
 
 /**
- * A place into which a sink copies topics, such as a view, a table or an index. Views and tables save, in one atomic
- * step, the data and the offset up to which they have applied the partition. An index saves the offset after the data.
- * Reading continues from that offset. Only lag monitors, tables (because their rows may expire) and targets without
- * offsets need the committed offsets.
+ * A destination to which a sink copies topics, such as a view, a table or an index. Views and tables save, in one
+ * atomic step, the data and the offset up to which they have applied the partition. An index saves the offset after the
+ * data. Reading continues from that offset. Only lag monitors, tables (because their rows may expire) and targets
+ * without offsets need the committed offsets.
  */
 export interface SinkTarget {
   /** Appears in logs and metrics. */
@@ -68,8 +68,8 @@ export interface PartitionFacts {
   readonly topicId: string
   readonly committed: CommittedOffset | undefined
   /**
-   * Returns true if an offset that the target contains is beyond the end of the log. Another process that does not know
-   * yet that it has lost the partition may have written the target after `end` was read, so the end is then read again.
+   * Returns true if an offset that the target contains is beyond the end of the log. A process that has lost the
+   * partition without noticing may have written to the target after `end` was read, so the end is then read again.
    */
   isBeyondEnd(offset: number): Promise<boolean>
 }

@@ -119,7 +119,7 @@ export function putChangelogEnds(batch: Pick<StateBatch, 'putPosition'>, task: S
 /**
  * Returns queries for `Transport.epochEnds`. Their answers show whether a changelog has lost records that the state
  * contains, for example after an unclean leader election. State without a known epoch gets no query. Neither does state
- * from a deleted topic, because its epochs mean nothing in the present log.
+ * from a deleted topic, because its epochs do not apply to the present log.
  * @param topicIds the ids of the changelog topics, keyed by name
  */
 export function epochQueries(session: StateSession, tasks: readonly TaskPlace[], topicIds: ReadonlyMap<string, string>): EpochQuery[] {

@@ -3,9 +3,10 @@ import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
 /** Visits all entries of a store, in small steps that cover the whole store over time. */
 export interface Walk<K, V> {
   /**
-   * Visits the next entries, and returns those that are wanted. After the last entry, the walk does nothing until
-   * `period` changes, so that a small store is not decoded over and over. Entries that become wanted in the meantime
-   * are found in the next pass. A pass may miss entries that were added since the last commit.
+   * Visits the next entries, and returns those for which `isWanted` returns true. After the last entry, the walk does
+   * nothing until `period` changes, so that a small store is not decoded over and over. Entries for which `isWanted`
+   * begins to return true in the meantime are found in the next pass. A pass may miss entries that were added since the
+   * last commit.
    */
   run(period: number): (readonly [K, V])[]
   /** The period in which the last complete pass began; undefined if there was none. */

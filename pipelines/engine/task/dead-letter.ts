@@ -84,7 +84,7 @@ export interface DeadLetterParts {
  * that case, a key of more than 1 MiB is cut, headers of more than 1 MiB are omitted, and the value is cut to the
  * remaining size. Values of topics that erase records are always removed, and so are their keys if the topics also
  * erase keys. If the batch is unreadable, key and value are removed too. A header lists the parts that are incomplete.
- * @param place the record's original place, timestamp and headers; by default those in the chunk
+ * @param place the record's original topic, partition, offset, timestamp and headers; by default those in the chunk
  */
 export function deadLetterParts(
   chunk: RecordChunk,

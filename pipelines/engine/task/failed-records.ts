@@ -18,8 +18,8 @@ export interface FailedRecords {
   /** Returns the faults of one partition, keyed by offset. The map is live: later calls of `note` extend it. */
   of(partition: TopicPartition): ReadonlyMap<number, Fault>
   /**
-   * Returns an offset. For each record before it, the rows that the record changes must be checked. -1 means that no
-   * rows need to be checked.
+   * Returns the offset before which the rows that each record changes must be checked; -1 if no rows need to be
+   * checked.
    */
   checksBefore(partition: TopicPartition): number
   /**

@@ -70,7 +70,10 @@ export class RecordFailure extends ProcessorError {
  * have changed the row. The tasks therefore repeat these records, and check the rows that each record changes.
  */
 export class RowFailure extends ProcessorError {
-  /** For each source, the first record since the last commit. `ends` contains the records after the last ones. */
+  /**
+   * For each source, the position of the first record since the last commit. `ends` contains the positions after the
+   * last records.
+   */
   readonly starts: readonly RecordPlace[]
   readonly ends: readonly RecordPlace[]
   constructor(message: string, starts: readonly RecordPlace[], ends: readonly RecordPlace[], cause: unknown) {

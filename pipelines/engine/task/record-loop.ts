@@ -164,7 +164,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   }
 
   /**
-   * Decodes the next slice of every source whose slice is processed, and loads the announced state.
+   * Decodes the next slice of every source whose current slice is completely processed, and loads the announced state.
    * @returns false when no record can be processed now
    */
   function refill(): boolean {

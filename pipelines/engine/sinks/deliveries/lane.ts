@@ -114,7 +114,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
    */
   async function doneIn({ end, committed: known, topicId: id }: PartitionFacts): Promise<number[]> {
     const done = known === undefined ? [] : [...doneOffsets(known.offset, known.metadata)]
-    // The epochs of an earlier topic mean nothing in this one.
+    // The leader epochs of a deleted topic with the same name do not apply to this topic.
     const isSameTopic = id !== '' && known !== undefined && topicIdIn(known.metadata) === id
     const epoch = isSameTopic ? known.leaderEpoch : undefined
     const keptEnd = done.length > 0 && epoch !== undefined ? Math.min(end, await deps.epochEnd(partition, epoch)) : end
@@ -150,7 +150,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
 
   /**
    * Drops the records from this offset on, if the lane has taken any. A log that has lost its end continues with
-   * offsets that the lane already knows.
+   * offsets that the lane has already taken.
    */
   function loseFrom(offset: number): void {
     if (window === undefined || offset >= window.end) return
