@@ -122,7 +122,7 @@ async function watch(what: string, cluster: Cluster, stream: TimedStream, change
   const least = Math.floor(PARTITIONS / now.length)
   const isSettled = (worker: WorkerProcess) => worker.status()?.ready === true && partitionsOf(worker).length >= least
   await waitUntil(() => now.length !== alive && now.every(isSettled) && ownersIn(cluster).size === PARTITIONS, {
-    what: `the workers after this change: ${what}`,
+    what: `waiting until the workers have settled after this change: ${what}`,
     timeoutMs: COPY_DEADLINE_MS,
     intervalMs: LOOK_MS,
   })

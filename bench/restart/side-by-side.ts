@@ -121,7 +121,7 @@ export async function sideBySide(place: Place, contender: Contender, keys: numbe
   const processes = Array.from({ length: mishap.processes }, (_, slot) => contender.start(environment(slot)))
   const working = (count: number) =>
     waitUntil(async () => (await contender.workingMembers(brokers, group)) === count, {
-      what: 'partitions for each process',
+      what: 'waiting until each process has partitions',
       timeoutMs: DEADLINE_MS,
       intervalMs: LOOK_MS,
     })

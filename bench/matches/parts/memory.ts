@@ -65,8 +65,8 @@ function diskBytes({ servers: { home } }: MatchesSystem): DiskBytes {
 }
 
 /**
- * Prints by how many bytes per swipe each topic and the state of the workers have grown on disk, and the size of a row
- * in ClickHouse. Omits topics that have hardly grown.
+ * Prints the growth of each topic and of the workers' state on disk, in bytes per swipe, and the size of a row in
+ * ClickHouse. Omits topics that have hardly grown.
  */
 async function sayDisk(system: MatchesSystem, before: DiskBytes, swipes: number, say: PartInput['say']): Promise<void> {
   const after = diskBytes(system)

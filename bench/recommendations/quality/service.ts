@@ -31,8 +31,8 @@ const MS_PER_SECOND = 1_000
 const HISTORY = 100
 
 /**
- * Trains once on the first ratings. Then requests lists by rules and by the model from the serving code before each
- * later good rating.
+ * Trains once on the first ratings. Then, before each later good rating, requests lists by rules and lists by the model
+ * from the serving code.
  */
 export async function askService(
   ratings: readonly Rating[],

@@ -87,11 +87,11 @@ export async function measureLists({ world, bundle, say }: PartInput): Promise<v
   say(row(['candidates, features, arranging', rest.toFixed(3)]))
   say(row(['**whole list**', mean.toFixed(3)]))
   say(row(['CPU time of the process, with garbage collection', ((cpu.process - before.process) / LISTS).toFixed(3)]))
-  say(row(['of this, in the thread that also serves requests', ((cpu.main - before.main) / LISTS).toFixed(3)]))
+  say(row(['of this, on the event loop', ((cpu.main - before.main) / LISTS).toFixed(3)]))
   say(row(['P50 and P99 of whole lists', `${quantile(sorted, 0.5).toFixed(2)}, ${quantile(sorted, 0.99).toFixed(2)}`]))
 }
 
-/** Returns the CPU time in ms that the process, and its main thread alone, have used so far. */
+/** Returns the CPU time that the process has used so far, and that of its main thread alone, in ms. */
 function cpuMsNow(): { readonly process: number; readonly main: number } {
   const msOf = ({ user, system }: NodeJS.CpuUsage) => (user + system) / US_PER_MS
   return { process: msOf(process.cpuUsage()), main: msOf(process.threadCpuUsage()) }

@@ -10,7 +10,7 @@ export default command({
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
     items: integer('Number of items, each with a vector of 256 numbers.', { default: 1_000_000, min: 1_000 }),
     users: integer('Number of users. On average, a user has had 12 interactions.', { default: 100_000, min: 100 }),
-    questions: integer('Users whose nearest items are compared with those of the exact search.', { default: 200, min: 10 }),
+    questions: integer('Number of users whose nearest items are compared with those of the exact search.', { default: 200, min: 10 }),
     lists: integer('Lists per second.', { default: 100, min: 1 }),
     events: integer('Events per second while lists are measured.', { default: 1_000, min: 0 }),
     batch: integer('Events per request.', { default: 10, min: 1, max: 500 }),

@@ -74,7 +74,7 @@ async function seed(servers: BenchServers, world: PartInput['world']): Promise<v
   }
 }
 
-/** Starts an API, measures it when it is ready, and stops it when `until` holds. */
+/** Starts an API, measures it when it is ready, and stops it once `until` returns true. */
 async function started(
   servers: BenchServers,
   services: string,

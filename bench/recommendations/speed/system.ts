@@ -137,7 +137,7 @@ function placeBundle(bundle: string, place: string): void {
 
 /**
  * Waits until all records are processed. It first waits until the worker is ready, that is, until its sinks have caught
- * up once. After a million items were written, this takes minutes.
+ * up once. After a million items have been written, this takes minutes.
  */
 async function untilProcessed(worker: string, admin: Admin, transport: ReturnType<typeof benchTransport>): Promise<void> {
   const deadline = Date.now() + IDLE_TIMEOUT_MS

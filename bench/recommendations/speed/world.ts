@@ -6,10 +6,10 @@ import { gaussian } from './gaussian.ts'
 export interface World {
   readonly items: number
   readonly users: number
-  /** Writes the factors of an item, whose number is from 0 to `items` - 1. No factor vector is longer than 1. */
+  /** Writes the factors of an item, given its number from 0 to `items` - 1. No factor vector is longer than 1. */
   factorsOf(row: number, out: Float32Array): void
   clusterOf(row: number): number
-  /** Returns the number of past interactions of a user, whose number is from 0 to `users` - 1. */
+  /** Returns how many past interactions a user has, given the user's number from 0 to `users` - 1. */
   interactionsOf(user: number): number
   /** Draws an item that this user chooses. */
   chosenBy(user: number, random: Random): number
@@ -29,8 +29,8 @@ const SPECTRUM_EXPONENT = -0.5
  */
 const SPREAD = 0.7
 /**
- * Number of clusters per square root of the number of items. A million items form 2,000 clusters, some of which are
- * several times as large as others.
+ * Ratio of the number of clusters to the square root of the number of items. A million items form 2,000 clusters, some
+ * of which are several times as large as others.
  */
 const CLUSTERS_PER_ROOT = 2
 const CLUSTER_SKEW = 1.5
