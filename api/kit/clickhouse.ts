@@ -12,15 +12,15 @@ export interface Tables {
 
 /**
  * Time limit of a query. It includes the time for which the query waits for a connection. Otherwise, while ClickHouse
- * is slow, queries would pile up whose callers have long received an error, and keep it busy.
+ * is slow, queries whose callers have long received an error would pile up and keep ClickHouse busy.
  */
 const QUERY_TIMEOUT_MS = 6_000
 const MAX_CONNECTIONS = 20
 const UNKNOWN_TABLE = '60'
 const MEMORY_LIMIT_EXCEEDED = '241'
 /**
- * Part of the error message if the whole server has too little memory. If the message lacks this part, the query has
- * exceeded its own limit.
+ * Text that an error message contains if the whole server has too little memory. If the message lacks this text, the
+ * query has exceeded its own limit.
  */
 const OF_SERVER = '(total)'
 

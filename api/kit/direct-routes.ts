@@ -115,9 +115,9 @@ export function directRoutes(): DirectRoutes {
 }
 
 /**
- * Returns whether the Host header needs no check by a URL parser, and whether Node and the framework give the app the
- * same headers. The headers differ if certain headers occur more than once: Node keeps only the first occurrence,
- * whereas the framework joins all occurrences, and the app then refuses the request.
+ * Returns whether two conditions of a direct call hold: the Host header needs no check by a URL parser, and Node gives
+ * the app the same headers as the framework. The headers differ if certain headers occur more than once: Node keeps
+ * only the first occurrence, whereas the framework joins all occurrences, and the app then refuses the request.
  */
 function isPlain({ headers, rawHeaders }: IncomingMessage): boolean {
   const { host } = headers

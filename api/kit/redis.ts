@@ -50,8 +50,9 @@ export const READING = { commandTimeout: COMMAND_TIMEOUT_MS, connectTimeout: CON
 const PARTITIONS_KEY = 'api:partitions'
 
 /**
- * Opens a connection for reading the views in Redis, and a second one for scripts. Both reconnect after every loss.
- * While Redis is unreachable, commands fail immediately with `unavailable`, so that no requests queue up.
+ * Opens a connection for reading the views in Redis and for the API's own data, and a second connection for scripts.
+ * Both reconnect after every loss. While Redis is unreachable, commands fail immediately with `unavailable`, so that no
+ * requests queue up.
  */
 export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOptions): ViewRedis {
   let evictionFault: string | undefined

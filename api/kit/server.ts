@@ -90,7 +90,7 @@ export interface RunningServer {
   /**
    * Stops accepting connections, waits for running requests until the time limit, then closes the remaining
    * connections.
-   * @returns the number of connections that had to be cut
+   * @returns the number of connections that were still open at the time limit
    */
   close(drainTimeoutMs: number): Promise<number>
 }

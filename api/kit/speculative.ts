@@ -30,8 +30,8 @@ export function isSpeculative(header: HeaderReader): boolean {
 }
 
 /**
- * Returns whether a browser opens the URL as a page, and not a script or another program. If there is no
- * Sec-Fetch-Mode, every client that accepts HTML counts as such a browser.
+ * Returns whether a browser opens the URL as a page. Returns false if a script or another program fetches the URL. If
+ * there is no Sec-Fetch-Mode, every client that accepts HTML counts as a browser that opens a page.
  */
 export function isNavigation(header: HeaderReader): boolean {
   const mode = header('sec-fetch-mode')

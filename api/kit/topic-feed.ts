@@ -4,7 +4,7 @@ import { recordApplier, recordValue } from './record-values.ts'
 import { openValues, type SnapshotTablesOptions } from './snapshots/open-values.ts'
 import { topicContents } from './topic-contents.ts'
 
-/** A place in a topic. */
+/** A position in a topic. */
 export interface FeedPosition {
   /** The offset of the next record in each partition. */
   readonly offsets: ReadonlyMap<number, number>

@@ -166,7 +166,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     const misfit = isMisfit ? OFFSETS_MISSING : isOther ? 'the topic was recreated' : undefined
     // Kafka may have been unreachable since the positions were saved, so they may have become too old only now.
     const reason = mustStartOver ?? misfit ?? (positions.size > 0 && hasGap() ? TOO_LONG_SILENCE : undefined)
-    // The epochs of an earlier topic mean nothing in this one.
+    // The epochs of the deleted topic are not valid in the new topic.
     if (isOther) epochs.clear()
     if (reason !== undefined) startOver(reason)
     if (positions.size === 0) begunAt = monotonic()

@@ -39,7 +39,7 @@ export async function checkFor(input: CheckInput, limiter: Limiter, clients: Api
 
 /**
  * Returns the `reason` for a verdict. If a request is allowed only by this instance's own counts, the reason is
- * `limiter_unavailable`, because `within_limits` would promise too much.
+ * `limiter_unavailable` instead of `within_limits`, because these counts may lack requests to other instances.
  */
 function reasonOf(verdict: Verdict) {
   const isAlone = verdict.outcome === 'allowed' && verdict.withoutStore !== undefined

@@ -25,7 +25,7 @@ export const limitsService: ApiService<unknown, RunningLimits> = {
     return await startLimits({ ...kit, redisUrl: kit.state.redisUrl, redisCluster: kit.state.redisCluster })
   },
   async open(kit, _settings, limits) {
-    if (limits === undefined) throw new Error('the limits service cannot open: the process has not opened the guard')
+    if (limits === undefined) throw new Error('the limits service cannot open: openGuard was not called')
     const { limitsHandlers } = await import('./handlers.ts')
     return limitsHandlers({ ...kit, ...limits })
   },

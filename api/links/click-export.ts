@@ -11,7 +11,7 @@ const HEADER = csvLine(['clicked_at', 'referrer', 'country', 'browser', 'device'
 /**
  * Streams the clicks of a range as CSV, oldest first. Reads the first page before the answer begins, so that a failure
  * of this read results in an error from the catalogue. Reads later pages as the client consumes them. A later failure
- * cuts the connection, so that no client mistakes a partial file for a complete one.
+ * closes the connection, so that no client mistakes a partial file for a complete one.
  */
 export async function clickExport(reader: TableReader, range: ClickRange): Promise<Answer> {
   let page: ClickPage | undefined = await readClicks(reader, range, undefined)

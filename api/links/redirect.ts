@@ -27,7 +27,7 @@ export interface RedirectDeps {
   readonly domains: ShortDomains
   readonly trusted: TrustedProxies
   /**
-   * Lower-case name of the header that trusted proxies send the visitor's country in; undefined if they send no
+   * Lower-case name of the header in which trusted proxies send the visitor's country; undefined if they send no
    * country.
    */
   readonly countryHeader: string | undefined
@@ -48,8 +48,8 @@ export interface Redirects {
 const ROUTE = '/{short_code}'
 const METHODS = ['GET', 'HEAD', 'OPTIONS']
 /**
- * Maximum time for which caches may keep the redirect of a link without analytics. During this time, a browser may not
- * notice that the link was changed or deleted.
+ * Maximum time for which caches may keep the redirect of a link without analytics. During this time, a browser may
+ * still follow the cached redirect after the link was changed or deleted.
  */
 const PERMANENT_SECONDS = 3_600
 const MS_PER_SECOND = 1_000

@@ -48,7 +48,7 @@ export const linksSettings = settingsFragment({
   },
   value: (env) => ({
     /**
-     * Lower-case name of the header that trusted proxies send the visitor's country in; undefined if they send no
+     * Lower-case name of the header in which trusted proxies send the visitor's country; undefined if they send no
      * country.
      */
     countryHeader: env.CLICKS_COUNTRY_HEADER,

@@ -107,7 +107,8 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
       const body = {
         candidates,
         stack_ttl_s: STACK_TTL_MS / MS_PER_SECOND,
-        // Candidates who are left out because they are gone do not make the stack invalid, so they count here, too.
+        // The stack stays valid even if some of its candidates are left out because they are gone. These candidates
+        // therefore count as well.
         next_refill_hint: new Date(nextRefillAt(stack, left.length)).toISOString(),
         location_age_s: Math.max(0, Math.round((now() - place.at) / MS_PER_SECOND)),
       }

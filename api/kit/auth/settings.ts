@@ -15,8 +15,8 @@ export interface AuthSettings {
 }
 
 /**
- * Returns whether the URL uses TLS or a loopback host. Otherwise, an attacker could replace the keys in transit, and
- * then sign tokens. Returns true for text that is not a URL, because another check reports it.
+ * Returns whether the URL uses TLS or a loopback host. With any other URL, an attacker could replace the keys in
+ * transit, and then sign tokens. Returns true for text that is not a URL, because another check reports it.
  */
 function isProtected(url: string): boolean {
   if (!URL.canParse(url)) return true

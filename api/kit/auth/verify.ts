@@ -70,7 +70,8 @@ export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
       known.delete(token)
       if (token.length > MAX_TOKEN_CHARACTERS) throw badToken('the token is too long')
       if (!JWT.test(token)) throw badToken('it is malformed')
-      // The key set may be replaced while the token is being verified. The decision then counts as one with older keys.
+      // The generation is read before the verification, because the key set may be replaced in the meantime. In that
+      // case, the decision counts as made with the older keys.
       const { generation } = options.keys
       try {
         const { payload } = await jwtVerify(token, (header, jws) => options.keys.keyFor(header, jws), {

@@ -17,7 +17,7 @@ export interface Bindings {
   boundTo(commandId: string): Promise<string | undefined>
 }
 
-/** The commands that bindings need from Redis. */
+/** The Redis commands that bindings use. */
 export interface BindingsRedis {
   /** Returns null if the key has no value. */
   get(key: string): Promise<string | null>
@@ -75,8 +75,8 @@ export function isUnavailable(error: unknown): error is ApiError {
 }
 
 /**
- * Does the work. If the work fails with a 503 error, the error gets the field `command_id`, with which the caller can
- * retry the request.
+ * Runs `work` and returns its result. If `work` fails with a 503 error, adds the field `command_id` to the error. The
+ * caller can retry the request with this id.
  */
 export async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
   try {

@@ -17,8 +17,9 @@ export interface ResultChannel {
    */
   listen(listener: (result: ResultMessage) => void, opened: () => void): void
   /**
-   * Replaces the connection if Redis no longer answers on it. Should be called when a message seems to be lost. Without
-   * a request, nothing shows that the host of Redis has vanished. In a cluster, this function does nothing.
+   * Sends a request to Redis, and replaces the connection if no answer arrives. Should be called when a message seems
+   * to be lost, because a connection without requests does not show that the host of Redis is gone. In a cluster, this
+   * function does nothing.
    */
   check(): void
   close(): void
@@ -89,7 +90,7 @@ export function redisResultChannel({ url, cluster, name, log }: ResultChannelOpt
       onOpen = opened
     },
     check() {
-      // A cluster would send the request on a connection without subscriptions.
+      // The client of a cluster would send the request on a connection without subscriptions.
       if (isOpen && !cluster) redis.ping().catch(() => undefined)
     },
     close() {

@@ -83,7 +83,7 @@ export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): Wa
 
   async function lookSometimes(): Promise<void> {
     const now = monotonic()
-    // If a result is found, its message should have arrived by now. The connection may then be broken.
+    // If the view contains a result, its message should have arrived by now, so the connection may be broken.
     if (await lookFor((waiter) => now - waiter.since >= LOOK_EVERY_MS)) channel.check()
   }
 

@@ -48,7 +48,7 @@ const INSTEAD_OF_EMPTY = 1
  */
 export class PackedMap {
   readonly layout: PackedLayout
-  /** Every segment that exists has at least one entry, because a snapshot ends at its first block without entries. */
+  /** Contains no segment without entries, because a snapshot ends at its first block without entries. */
   readonly #segments: (Segment | undefined)[] = Array.from({ length: SEGMENTS }, () => undefined)
 
   constructor(layout: PackedLayout) {

@@ -7,8 +7,8 @@ import { isWithin } from '../age.ts'
 const UNCHANGED_INTERVAL_MS = 3_600_000
 
 /**
- * Returns whether a snapshot must be written: if the contents have changed, if there is no snapshot, or if the last
- * snapshot is too old.
+ * Returns whether a snapshot must be written. This is the case if the contents have changed, if there is no snapshot,
+ * or if the last snapshot is too old.
  * @param lastAt the time of the last snapshot, epoch ms; undefined if there is none
  * @param now epoch ms
  */

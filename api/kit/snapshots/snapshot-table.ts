@@ -129,8 +129,8 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
    */
   let snapshot = loaded
   /**
-   * Monotonic ms at which Kafka had last responded before the table began to read its topic again. Undefined unless the
-   * table is reading its topic again and callers still get the older contents.
+   * Monotonic ms at which Kafka had last responded before the table began to read its topic again. Defined only while
+   * the table reads its topic again and callers still get the older contents.
    */
   let frozenAt: number | undefined
   /** The monotonic ms at which Kafka last responded. */

@@ -48,8 +48,8 @@ export function isProcessFolder(name: string): boolean {
 }
 
 /**
- * Returns a name for a new folder, which sorts after the given names. The number in the name is the time in epoch ms.
- * If the clock was set back, the number is one more than the highest number in the given names.
+ * Returns a name for a new folder. It sorts after the given names. The number in the name is the time in epoch ms. If
+ * the clock was set back, the number is one more than the highest number in the given names.
  */
 export function nameAfter(names: readonly string[], runtime: Runtime): string {
   const highest = names.reduce((found, name) => Math.max(found, Number(NUMBERED.exec(name)?.[1] ?? 0)), 0)

@@ -111,7 +111,7 @@ export class Spool {
   /** Number of records that were read from a file and given to the publisher, and that are not settled yet. */
   #delivering = 0
   #draining: Promise<void> | undefined
-  /** Whether records may have arrived that the current round of sending misses. */
+  /** Whether the current round of sending may miss records that have arrived since it began. */
   #hasNews = false
   /** Why sending last stopped. The reason is kept so that it is logged only once. */
   #trouble: string | undefined

@@ -55,8 +55,8 @@ export interface SpoolingDeps {
   /** Returns the partition count of a topic; undefined if it is not known yet. */
   partitionsOf(topic: string): number | undefined
   /**
-   * Asks Kafka for the partition count of a topic. Needed for spooled records from an earlier process whose topic this
-   * process does not know. Resolves with undefined if the topic does not exist.
+   * Asks Kafka for the partition count of a topic. Needed for spooled records from an earlier process if this process
+   * does not know their topic. Resolves with undefined if the topic does not exist.
    */
   askPartitions(topic: string): Promise<number | undefined>
 }
@@ -180,8 +180,9 @@ export class SpoolingPublisher implements SpoolingFacts {
     const { publisher, background } = this.#deps
     const wanted = this.#alwaysSpooled.has(topic) ? background : publisher
     const used = this.#used.get(topic) ?? wanted
-    // Records of dead processes are sent before the first record shows that its topic is always spooled. Two publishers
-    // keep no common order, so the topic moves to the other one only when nothing is pending.
+    // Records of dead processes are sent before the first new record shows that its topic is always spooled. The order
+    // of records in different publishers is undefined. A topic therefore gets a different publisher only when its
+    // previous publisher has no pending records.
     const chosen = used !== wanted && used.pendingRecords > 0 ? used : wanted
     this.#used.set(topic, chosen)
     return chosen.appender(topic, partition)

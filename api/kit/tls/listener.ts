@@ -35,7 +35,7 @@ export interface SecureServer {
   readonly server: Server
   /**
    * Closes connections whose handshake is not finished. Closing the server does not close them, because Node's HTTP
-   * server does not learn of a connection until its handshake is finished.
+   * server tracks a connection only after its handshake is finished.
    */
   cutHandshakes(): void
 }

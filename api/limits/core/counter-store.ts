@@ -9,8 +9,8 @@ export interface CounterStoreOptions {
   monotonic(): number
   readonly timeoutMs?: number
   /**
-   * This instance's own counts, which learn from the answers of Redis. Units that Redis has not counted are charged
-   * with the next request for the same counter.
+   * This instance's own counts, which are updated from the answers of Redis. Units that Redis has not counted are
+   * charged with the next request for the same counter.
    */
   readonly own?: Pick<OwnCounts, 'learn' | 'chargesFor' | 'owe'>
   /** Called with the cause of every failed batch, except for batches that only return units. */

@@ -25,7 +25,7 @@ const RECHECK_EVERY_MS = 25
 const US_PER_MS = 1_000
 const MS_PER_SECOND = 1_000
 
-/** What one instance knows about a counter. */
+/** The state of a counter in one instance. */
 export interface LeaseEntry {
   counter: Counter
   /** Number of requests since `intervalAt`, which is in monotonic ms. */
@@ -100,7 +100,7 @@ export function addLostSlice(entry: LeaseEntry, units: number, now: number): voi
  */
 export function learnShare(entry: LeaseEntry, reading: Reading): void {
   const { shareFrom, counter } = entry
-  // A shard that did not answer says nothing about this instance's share.
+  // The time is 0 if the shard did not answer. Such a reading is made up, so it cannot be used to measure the share.
   if (reading.nowUs === 0) return
   if (shareFrom !== undefined && reading.nowUs - shareFrom.nowUs < SHARE_INTERVAL_MS * US_PER_MS) {
     entry.takenSince += reading.taken
@@ -136,8 +136,9 @@ export function isInWindow(entry: LeaseEntry, now: number): boolean {
 }
 
 /**
- * Returns the answer that the store would give if this instance's unspent units had not been taken. The state of a
- * counter that is not tracked is unknown, but `taken` applies to it, too: it is not the counter that refuses.
+ * Returns the answer that the store would give if this instance's unspent units had not been taken. If the counter is
+ * not tracked, its state is unknown, so the reading contains only `taken`. This suffices, because a counter that
+ * refuses a request locally is always tracked.
  */
 export function localReading(entry: LeaseEntry | undefined, taken: number, now: number): Reading {
   if (entry === undefined) return { ...NOTHING, taken }

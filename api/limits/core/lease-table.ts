@@ -51,7 +51,7 @@ export function leaseTable(): LeaseTable {
       if (entry === undefined) return undefined
     }
     if (hasChanged(entry.counter.limit, counter.limit)) {
-      // Refusals by the earlier rule say nothing about the changed rule.
+      // A refusal by the earlier rule is not valid for the changed rule.
       entry.counter = counter
       entry.refusedUntil = 0
     }

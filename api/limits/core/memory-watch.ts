@@ -21,7 +21,7 @@ export interface MemoryWatchOptions {
   onChange(isShort: boolean, ratio: number): void
 }
 
-/** Interval between queries. With 100,000 new counters a second, 50 MB are filled in this time. */
+/** Interval between queries. In this time, 100,000 new counters a second use 50 MB. */
 const ASK_EVERY_MS = 5_000
 /**
  * Memory counts as short when this share of it is in use. The share is above the threshold of the alert

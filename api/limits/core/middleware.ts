@@ -65,7 +65,10 @@ export interface RateLimit extends MiddlewareHandler {
 }
 
 const TIER = 'free'
-/** Maximum length of a window, about 285 years. Longer windows have no exact µs, and Redis refuses their expiry. */
+/**
+ * Maximum length of a window, about 285 years. In µs, a longer window may exceed the safe integers. Redis also refuses
+ * the expiry of far longer windows.
+ */
 const MAX_WINDOW_SECONDS = 9_000_000_000
 const ACTIONS: readonly LimitRule['action'][] = ['reject', 'log_only']
 const WARNING = 'RateLimitWarning'

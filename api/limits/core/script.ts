@@ -1,6 +1,6 @@
 /**
- * Longest expiry of a bucket, about 30,000 years. Redis refuses expiries of 300 million years. A bucket needs such a
- * time to be full if its rule gets a huge burst and very few requests per year.
+ * Longest expiry of a bucket, about 30,000 years. Redis refuses expiries of 300 million years. A bucket takes that long
+ * to fill up if its rule has a huge burst and allows very few requests per year.
  */
 const LONGEST_EXPIRY_US = 1e18
 

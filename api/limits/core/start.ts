@@ -59,7 +59,7 @@ export interface RunningLimits {
   close(): Promise<void>
 }
 
-/** Time limit for reading counters to answer a usage request. The caller prefers a slow answer to no answer. */
+/** Time limit for reading counters to answer a usage request. For its caller, a slow answer is better than none. */
 const LOOK_TIMEOUT_MS = 500
 /** Time limit for publishing the last records. If Kafka is reachable, publishing takes less time. */
 const LAST_RECORDS_MS = 1_000

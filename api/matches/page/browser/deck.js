@@ -52,8 +52,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   /** @type {Candidate[]} */
   let waiting = []
   /**
-   * Ids of the swiped users whose requests to the server have not ended yet. A feed that is read before the swipe
-   * arrives may still contain these users.
+   * Ids of swiped users for whom the request that reports the swipe has not ended yet. A feed that is read before the
+   * swipe arrives may still contain these users.
    */
   const sending = new Set()
   /**
@@ -114,7 +114,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
     if (candidate === undefined || Date.now() < pausedUntil) return
     const duration = Math.min(MAX_DURATION_MS, Math.round(performance.now() - shownAt))
     const body = { target_user_id: candidate.user_id, direction, swipe_duration_ms: duration, feed_position: position++ }
-    // The card takes its focus with it.
+    // If a card has the focus, the deck gets it, because a swiped card cannot keep the focus.
     if (cards.contains(document.activeElement)) part('deck').focus({ preventScroll: true })
     fly(direction)
     waiting.shift()
