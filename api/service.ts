@@ -28,7 +28,7 @@ export interface ServiceKit {
   readonly views: ViewReader & ListReader & ScoreReader & BinaryReader
   /** Combines reads of small values that are needed very often. Reads of one event loop turn may be reordered. */
   readonly sharedViews: SharedReader
-  /** Reads values and learns from Redis when they change. While nothing changes, results need not be read again. */
+  /** Reads values, and has Redis report when they change. While nothing changes, results need not be read again. */
   readonly watchedViews: WatchedViews
   /** Runs scripts in Redis, on data of the views and on data that the API itself keeps. */
   readonly scripts: ViewScripts

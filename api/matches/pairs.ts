@@ -49,7 +49,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
    * former, deleted profile.
    */
   async function ofProfile(from: CommandRequest, action: 'block' | 'unblock'): Promise<Pick<PairCommand, 'action' | 'not_before'>> {
-    // While the view is unavailable or being built, the command is sent nevertheless.
+    // The command is sent even while the view is unavailable or being built.
     const state = await people.stateOf(userOf(from)).catch(() => undefined)
     return { action, not_before: state === undefined ? 0 : state.profile.created_at + 1 }
   }
@@ -121,7 +121,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
     while (list.length <= MAX_LIKES && examined < MAX_KEPT_LIKES) {
       const next = await people.list(userId, 'likes', examined, examined + READ_AT_ONCE - 1)
       examined += next.length
-      // A like that arrives in the meantime moves the other likes, so some of them may be read twice. Relations need
+      // A like that arrives between two reads shifts the other likes, so some likes may be read twice. Relations need
       // not be looked up: the list of likes never contains users with a match or a block between them and this user.
       const liking = next.filter(({ member }) => !known.has(member) && exclusion(member, undefined) === undefined)
       const profiles = await people.listed(liking.map(({ member }) => member))

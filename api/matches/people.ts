@@ -83,8 +83,8 @@ export interface People {
   listed(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   /**
    * Stores notes about a user's location, activity or expected match. Never throws, because a missing note does little
-   * harm: until the view has caught up, a search may use the former location, or a like that has led to a match may be
-   * taken back.
+   * harm. Until the view has caught up, a search may use the former location, or a user may take back a like that has
+   * led to a match.
    */
   tryToNote(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
   /**
@@ -207,7 +207,7 @@ export function userOf({ caller }: Pick<CommandRequest, 'caller'>): string {
  * so the result is later than both.
  */
 export function placeTimeOf(state: Pick<OwnState, 'profile' | 'self' | 'recent'>, now: number): number {
-  // Adds 1 to the time of the profile: a location with the time of a deletion is ignored, and the new profile may have
+  // Adds 1 to the time of the profile. A location with the time of a deletion is ignored, and the new profile may have
   // been created in the same millisecond as the deletion.
   return Math.max(now, state.profile.created_at + 1, (placeOf(state)?.at ?? 0) + 1)
 }

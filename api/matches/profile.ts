@@ -105,7 +105,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
       return jsonAnswer(200, shown(await people.self(userOf(input))), PRIVATE)
     }),
     bind(deleteProfileRoute, async (input) => {
-      // While the view is unavailable or being built, the profile is deleted nevertheless.
+      // The profile is deleted even while the view is unavailable or being built.
       const newest = await newestEventOf(userOf(input)).catch(() => 0)
       const answer = await decide(input, 'delete', {}, newest)
       if (answer.outcome === 'not_found') throw new ApiError(matchesErrors.profile_not_found)

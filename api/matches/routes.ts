@@ -166,7 +166,7 @@ export const likesRoute = defineRoute({
   operationId: 'listLikes',
   summary: 'List who likes you',
   description:
-    'Returns up to 1,000 users who liked you most recently, newest first. Leaves out users whom you have swiped or may not see, users whose profiles are switched off, and users who do not suit you, or whom you do not suit, in age and gender.',
+    'Returns the users who liked you most recently, at most 1,000, newest first. Leaves out users whom you have swiped or may not see, and users whose profiles are switched off. Also leaves out users who do not suit you, or whom you do not suit, in age and gender.',
   auth: user,
   answers: { 200: { description: 'The users.', schema: LikesSchema } },
   errors: [matchesErrors.profile_not_found, errors.not_ready],
@@ -246,7 +246,7 @@ export const notifyRoute = defineRoute({
   operationId: 'notifyMatch',
   summary: 'Report a match',
   description:
-    'This endpoint is for match detectors and operators. A report never creates a match. It only causes those push notifications about the match that have not been sent yet.',
+    'This endpoint is for match detectors and operators. A report never creates a match. It only triggers the push notifications about the match that have not been sent yet.',
   auth: { kind: 'scope', scope: 'internal' },
   idempotent: true,
   body: NotifyBody,

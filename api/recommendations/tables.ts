@@ -48,7 +48,8 @@ export async function openTables({ topicFeeds, feedSnapshots, now, onItem, newer
 
   const feeds = await Promise.all([
     topicFeeds(itemsTopic, putItem, items.itemIds, snapshot.positionIn(itemsTopic.name)),
-    // Reports no keys, so that items keep their last statistics even if the topic is deleted and created again.
+    // The feed gets no keys to clear, so that items keep their last statistics even if the topic is deleted and created
+    // again.
     topicFeeds(
       itemStats,
       (itemId, stats) => items.putStats(itemId, stats),

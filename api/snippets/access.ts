@@ -11,9 +11,9 @@ import { snippetErrors } from './errors.ts'
 import { isSnippetId } from './ids.ts'
 
 /**
- * Maximum number of keys that Redis does not know and that this process tries for one burnt snippet. Redis remembers
- * the key of every read, so a reader's own key is unknown only if Redis was emptied. Without a limit, anyone who knows
- * the id of a burnt snippet could cause any number of commands.
+ * Maximum number of keys without a record in Redis that this process tries for one burnt snippet. Redis keeps the key
+ * of every read, so a reader's own key is missing only if Redis was emptied. Without a limit, anyone who has the id of
+ * a burnt snippet could cause any number of commands.
  */
 export const MOST_UNKNOWN_KEYS = 200
 /** Number of burnt snippets whose unknown keys are counted. The counters take about 2 MB. */
@@ -55,7 +55,7 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   }
 
   /**
-   * Finds a snippet as `find` does. Also finds a snippet whose reads are used up, if this request used one of them: a
+   * Finds a snippet as `find` does. Also finds a snippet whose reads are used up, if this request used one of them. A
    * caller who repeats a request with its key may not have received the first answer. Nobody can read deleted or
    * expired snippets.
    */

@@ -34,8 +34,8 @@ export interface CreationRequest extends CommandRequest {
 /** The search indexes this many characters from the beginning of public content. */
 const EXCERPT_CHARACTERS = 2_048
 /**
- * Maximum number of random ids to try. With a hundred million snippets, the probability that all of them are used is
- * about 10^-25.
+ * Maximum number of random ids to try. With a hundred million snippets, the probability that all tried ids are in use
+ * is about 10^-25.
  */
 const MAX_IDS = 4
 

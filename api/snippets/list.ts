@@ -105,7 +105,7 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   }
 
   /**
-   * Throws `not_ready` while the search index is being filled. The check runs after the search, so that it also notices
+   * Throws `not_ready` while the search index is being filled. The check runs after the search, so that it also detects
    * a table that was recreated during the search.
    */
   async function mustBeWhole(): Promise<void> {

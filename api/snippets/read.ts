@@ -56,8 +56,9 @@ const RAW_HEADERS = {
 export function snippetReads({ access, contents, views, counted, now }: ReadDeps) {
   /**
    * Opens the content, and then counts the read. A speculative read is counted only if reads are limited. For a snippet
-   * with limited reads, also extends the life of its blob. After the last read, nothing refers to the blob. While it
-   * exists, a caller who has lost the answer can repeat the request. Repetitions do not extend this time.
+   * with limited reads, also extends the life of its blob. After the last read, nothing refers to the blob. While the
+   * blob exists, a caller who did not receive the answer can repeat the request. Repetitions do not extend the life of
+   * the blob.
    */
   async function read(from: ReadRequest, snippet: SnippetRecord): Promise<SnippetReading> {
     if (snippet.readsLeft === undefined) {

@@ -9,7 +9,7 @@ import type { Slot, Streams } from './streams.ts'
  * gets a 500. Longer content is streamed.
  */
 export const WHOLE_BYTES = 65_536
-/** How long a client may make no progress before it counts as gone and its slot is freed. */
+/** How long a client may go without progress before it counts as disconnected and its slot is freed. */
 const STALLED_MS = 60_000
 const QUOTE = '"'
 

@@ -74,7 +74,7 @@ export function interests({ reader, facts, now, monotonic, sleep = delay }: Inte
    */
   async function isReadable(userId: bigint, updatedAt: number, before: number | undefined): Promise<boolean> {
     const began = monotonic()
-    // Reads count as waiting, because each of them takes up to a second while Redis hangs.
+    // The time of the reads counts towards the limit, because each read takes up to a second while Redis hangs.
     for (let waited = 0; waited <= READABLE_WITHIN_MS; waited = Math.max(waited + LOOK_EVERY_MS, monotonic() - began)) {
       const found = await find(userId).catch(() => undefined)
       if (found?.updated_at === updatedAt) return true

@@ -108,8 +108,8 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
   const renderings = { all: new Map<number, Rendering>(), safe: new Map<number, Rendering>() }
 
   /**
-   * Returns the current list. The partition's position is read before the list, so that the next check notices a list
-   * that is written in between.
+   * Returns the current list. Reads the partition's position before the list, so that the next check detects a list
+   * that is written between the two reads.
    */
   async function current<T>(
     woeid: number,
@@ -169,8 +169,8 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
       candidateLists.delete(woeid)
       whole = await currentCandidates(woeid).catch(unlessMissing)
     }
-    // There are no readable candidates, for example because the sink runs a different version of the software. The list
-    // is then shorter.
+    // There may be no readable candidates, for example because the sink runs a different version of the software. The
+    // list is then shorter.
     if (whole === undefined) return { ...list, entries }
     const { windowEnd, missing, candidates } = whole
     const shown = candidates.filter(({ term }) => !hides(term)).slice(0, SERVED_ENTRIES)

@@ -47,7 +47,7 @@ export function pastLists({ reader, facts, hidden, now }: PastOptions): (query: 
   async function load(key: string): Promise<Snapshot | undefined> {
     const [woeid, from, to] = JSON.parse(key) as [number, number, number]
     const found = await readSnapshot(reader, { woeid, from, to })
-    // This check follows the read, so that it notices if the table was recreated in between.
+    // The check runs after the read, so that it also detects a table that was recreated during the read.
     const [caughtUp] = await caughtUpPartitions(reader, trendSnapshots.name)
     if (caughtUp < facts.partitionsOf(trendOutput)) {
       const message = 'The past lists are still being loaded. Try again shortly.'

@@ -37,7 +37,7 @@ interface Look {
 /** @param now epoch ms */
 export function viewVersions(reader: ViewReader, now: () => number): ViewVersions {
   const looks = new Map<number, Look>()
-  /** The last known positions, with the times at which they were requested, and the numbers of their reads. */
+  /** The last known position of each partition, with the number of its read and the time at which the read began. */
   const known = new Map<number, { readonly version: ViewVersion; readonly at: number; readonly number: number }>()
   let begunReads = 0
 
@@ -52,7 +52,7 @@ export function viewVersions(reader: ViewReader, now: () => number): ViewVersion
     )
     return begun
 
-    /** An answer that arrives after the answer to a newer read contains nothing new. */
+    /** Stores the outcome of this read, unless a newer read has already returned a position. */
     function keep(position: { version: ViewVersion; at: number; number: number } | undefined): void {
       if ((known.get(partition)?.number ?? 0) > number) return
       if (position === undefined) forget(partition, begun)

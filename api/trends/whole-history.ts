@@ -10,8 +10,7 @@ const RETRY_AFTER_SECONDS = 5
 
 /**
  * Checks that the tables of volumes are complete, and throws ApiError `not_ready` while one is being filled. Call this
- * function after reading volumes. If a table was recreated in between, the check sees that the new table has not caught
- * up.
+ * function after reading volumes, so that it also detects a table that was recreated during the read.
  */
 export async function historyMustBeWhole(reader: TableReader, facts: Pick<Facts, 'partitionsOf'>): Promise<void> {
   const [frequent, rare] = await caughtUpPartitions(reader, trendVolumesTable.name, trendRareVolumesTable.name)

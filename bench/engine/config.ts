@@ -50,7 +50,9 @@ export interface BenchConfig {
   readonly nodeArguments: readonly string[]
 }
 
-/** Settings that a contender's process reads from its environment. The peers' `run.sh` scripts read the same ones. */
+/**
+ * Settings that a contender's process reads from its environment. The peers' `run.sh` scripts read the same settings.
+ */
 export interface WorkerEnvironment {
   readonly job: JobName
   readonly brokers: string

@@ -130,7 +130,7 @@ function readOutputs(transport: Transport, topic: string, count: number) {
     }
   }
   const reading = read()
-  reading.catch(() => {}) // `seen` throws the error.
+  reading.catch(() => {}) // `seen` rejects with the error.
 
   return {
     /**

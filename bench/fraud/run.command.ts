@@ -14,7 +14,7 @@ export default command({
       min: 1,
     }),
     users: integer('Number of users. With --part score, each user has one week of payment history.', { default: 100_000, min: 100 }),
-    scores: integer('Scores per second. The part score then raises this rate until the P99 exceeds 100 ms or a request fails.', {
+    scores: integer('Scores per second. With --part score, the rate is then raised until the P99 exceeds 100 ms or a request fails.', {
       default: 1_000,
       min: 10,
     }),

@@ -88,9 +88,9 @@ const FAULTS: readonly Fault[] = [
 ]
 
 /**
- * Measures, for each fault of Redis, how long the counter store takes to answer at 2,000 requests per second, how many
- * requests it leaves undecided, and how soon it decides again afterwards. An API instance would decide the undecided
- * requests by its own counts, which are not part of this measurement.
+ * Measures the counter store during each fault of Redis, at 2,000 requests per second: how long it takes to answer, how
+ * many requests it leaves undecided, and how soon it decides again afterwards. An API instance would decide the
+ * undecided requests by its own counts, which are not part of this measurement.
  */
 export async function faultTable(folder: string, say: (text: string) => void): Promise<void> {
   say(`\n### Faults of Redis at ${PER_SECOND} requests per second; each row covers ${FAULT_MS / 1_000} s from the beginning of the fault`)

@@ -6,7 +6,7 @@ const SECTIONS = ['speed', 'latency', 'rate', 'accuracy', 'leases', 'changes', '
 export default command({
   call: 'npm run bench:limits --',
   description:
-    'Measures decisions per second, their added latency and their accuracy on a separate Redis, and compares them with peers in the same run: rate-limiter-flexible, and envoyproxy/ratelimit if Go is installed to build it. Linux only.',
+    'Measures decisions per second, their added latency and their accuracy on a separate Redis. Compares the results with those of peers in the same run: rate-limiter-flexible, and envoyproxy/ratelimit if Go is installed to build it. Linux only.',
   options: {
     seconds: number('Duration of each load for speed and latency. Loads of the section rate last half as long.', { default: 4, min: 1 }),
     only: choices('Measurements to run.', SECTIONS, { default: 'all' }),

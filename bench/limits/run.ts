@@ -1,7 +1,7 @@
 /**
- * `npm run bench:limits`: measures decisions per second, their added latency and their accuracy on a separate Redis,
- * and compares them with peers in the same run: rate-limiter-flexible, and envoyproxy/ratelimit if Go is installed to
- * build it. See run.command.ts.
+ * `npm run bench:limits`: measures decisions per second, their added latency and their accuracy on a separate Redis.
+ * Compares the results with those of peers in the same run: rate-limiter-flexible, and envoyproxy/ratelimit if Go is
+ * installed to build it. See run.command.ts.
  */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'

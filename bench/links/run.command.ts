@@ -4,7 +4,7 @@ import { choice, flag, integer } from '../../scripts/command-line/option.ts'
 export default command({
   call: 'npm run bench:links --',
   description:
-    'Measures the time to create a link, and the parts of that time, at a fixed rate. Then it measures redirects in a closed loop and compares them with two peers: nginx with the same links in its configuration (the upper bound), and a redirect service in Go on the same Redis. It also measures redirects while Kafka is slow, while Kafka is stopped, and while the click buffer is full. Missing peers are skipped. Linux only, because CPU times come from /proc.',
+    'Measures the time to create a link, and the parts of that time, at a fixed rate. Then it measures redirects in a closed loop and compares them with two peers. One peer is nginx with the same links in its configuration, as the upper bound. The other is a redirect service in Go on the same Redis. The benchmark also measures redirects while Kafka is slow, while Kafka is stopped, and while the click buffer is full. Missing peers are skipped. Linux only, because CPU times come from /proc.',
   options: {
     rate: integer('Links created per second.', { default: 500, min: 1 }),
     seconds: integer('Measurement time for link creation.', { default: 20, min: 1 }),

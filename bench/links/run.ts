@@ -1,8 +1,8 @@
 /**
  * `npm run bench:links`: measures the time to create a link, and the parts of this time, at a fixed rate. Then it
- * measures redirects in a closed loop, alternating with two peers: nginx with the same links in its configuration (the
- * upper bound), and a redirect service in Go on the same Redis. Redirects are also measured while Kafka is slow, while
- * Kafka is stopped, and while the click buffer is full. See run.command.ts.
+ * measures redirects in a closed loop, alternating with two peers. One peer is nginx with the same links in its
+ * configuration, as the upper bound. The other is a redirect service in Go on the same Redis. Redirects are also
+ * measured while Kafka is slow, while Kafka is stopped, and while the click buffer is full. See run.command.ts.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'

@@ -54,7 +54,7 @@ export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPar
           popularity: body.popularity ?? 0,
           thumbnail_url: body.thumbnail_url ?? null,
           status: body.status ?? 'ACTIVE',
-          // If a producer sends its items again without this time, they must not become new releases.
+          // An item that a producer sends again without this field must not become a new release.
           created_at: timeOf(body.created_at) ?? (tables.items.isItem(row) ? tables.items.createdAt(row) : at),
           updated_at,
         })

@@ -77,8 +77,8 @@ export async function generateCandidates(sources: CandidateSources, request: Can
    */
   async function allSimilar(): Promise<ReadonlyMap<bigint, readonly SimilarItem[]>> {
     const naming = anchor === undefined ? user.lastViewed : [anchor]
-    // The last items share BY_ITEMS. For an item without neighbours, `similarTo` finds up to `most` items. If `most`
-    // were larger, these items could fill the set before the other channels add candidates.
+    // BY_ITEMS is divided equally among these items. For an item without neighbours, `similarTo` finds up to `most`
+    // items. If `most` were larger, these items could fill the set before the other channels add candidates.
     const most = Math.ceil(BY_ITEMS / naming.length)
     return new Map(await Promise.all(naming.map(async (itemId) => [itemId, await similarTo(itemId, most)] as const)))
   }
@@ -191,8 +191,8 @@ export async function generateCandidates(sources: CandidateSources, request: Can
   if (recType !== 'trending') addNeighbours(similar)
   if (isPersonal) addEditorial()
   if (!isAbout) addTrending(recType === 'trending' ? BY_ITEMS : TRENDING)
-  // The vector channel names the most items. If not all of them fit into the set, only the least similar items are
-  // missing.
+  // The vector channel names the most items, so it comes after the channels above. If not all of its items fit into the
+  // set, only the least similar items are missing.
   if (isPersonal) addVector(nearest)
   // A user may state a hundred preferences. The items of these preferences must not displace candidates from the
   // channels above.

@@ -22,12 +22,15 @@ const MIN_SIMILARITY = 1e-4
  * MovieLens, ranking by neighbours reaches a hit rate@20 of 0.303 with this prior, and of 0.28 without it.
  */
 const PRIOR_ENTERED = 5
-/** Maximum similarity of items that share only the genre. It is used only if nothing else is known. */
+/**
+ * Maximum similarity of items that share only the genre. Such items are used only if neither the neighbours nor the
+ * vectors give similar items.
+ */
 const CATEGORY_SIMILARITY = 0.05
 
 /**
  * Returns similar items in the order of the neighbours. The similarity is the weight of the pair divided by the square
- * root of the product of the two items' counts, so that popular items are not similar to everything:
+ * root of the product of the two items' counts. This division keeps popular items from being similar to everything:
  * docs/services/recommendations.md#similar-items
  */
 export function byNeighbours(items: ItemTable, itemId: bigint, neighbours: readonly Neighbour[]): SimilarItem[] {

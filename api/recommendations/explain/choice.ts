@@ -16,8 +16,8 @@ export type Choice = z.infer<typeof choiceQuery>
 type RawQuery = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /**
- * Returns the first value of each parameter that is not empty. Forms also send empty fields, so a parameter with only
- * empty values is left out.
+ * Returns the first non-empty value of each parameter. Forms also send empty fields, so a parameter with only empty
+ * values is left out.
  */
 export function givenTexts(query: RawQuery): Record<string, string> {
   const given = Object.entries(query).map(([name, value]) => [name, [value ?? []].flat().find((each) => each !== '')])

@@ -16,7 +16,7 @@ import { NO_TRAIT, type Trait, traitsOf } from './traits.ts'
  * removed. A deleted item counts as unknown.
  */
 export interface ItemTable {
-  /** Number of rows. Each item has one, even if it is inactive or deleted, or if only its statistics are known. */
+  /** Number of rows. Every item has a row, even if it is inactive or deleted, or if only its statistics are known. */
   readonly size: number
   /**
    * Stores an item, unless the stored item is newer.
@@ -323,7 +323,7 @@ export function itemTable(): ItemTable {
       const stats = statsPageOf(statsRow)
       const at = statsRow & PAGE_MASK
       const statsAt = stats.at[at]
-      // Without statistics, all columns are 0. Powers are costly, so factors for such columns are not computed.
+      // Without statistics, all columns are 0. Their decay factors are then not computed, because powers are costly.
       const hasStats = statsRow !== NO_STATS
       const month = hasStats ? fadeOf(statsAt, now, HALF_LIFE_MS.neighbours) : 0
       const week = hasStats ? fadeOf(statsAt, now, HALF_LIFE_MS.statistics) : 0

@@ -3,10 +3,11 @@ import { type ItemTable, NEW_ITEM_INTERACTIONS } from './item-table.ts'
 import { MAX_TRAITS, NO_TRAIT, type Trait } from './traits.ts'
 
 /**
- * Lists of items that require a pass over all items. A request for a list rebuilds the lists in three cases: if they
- * are too old (by default after a minute), if the number of items has grown by more than a tenth, or if the list of the
- * requested trait is missing. If there are many items, a missing list causes a pass at the earliest 15 seconds after
- * the previous pass.
+ * Lists of items. Making them requires a pass over all items. A request for a list rebuilds all lists in three cases:
+ * - The lists are too old, by default older than a minute.
+ * - The number of items has grown by more than a tenth.
+ * - The list of the requested trait is missing. If there are many items, this case causes a pass at the earliest 15
+ *   seconds after the previous pass.
  */
 export interface Leaders {
   /** Rows of the most popular active items of a genre, best first. */

@@ -30,7 +30,7 @@ const PAGE_MASK = PAGE_WORDS - 1
 
 /**
  * The number of a list is the position of its first word. This word contains the capacity of the list, and the traits
- * follow it. A list that outgrows its capacity is stored in a new position, and its old space is lost. Little space is
+ * follow it. A list that outgrows its capacity is stored at a new position, and its old space is lost. Little space is
  * lost, because lists have a maximum length.
  */
 export function traitLists(): TraitLists {

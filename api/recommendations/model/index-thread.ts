@@ -29,13 +29,13 @@ export type IndexThread = Pick<Worker, 'on' | 'postMessage' | 'terminate'>
  */
 export const MOST_UNANSWERED = 64
 /**
- * How long the thread may give no answer while too many searches wait. After this time, the thread is replaced. A
- * thread that works needs milliseconds for an answer, and drops late searches at once.
+ * Maximum time without an answer from the thread while too many searches wait. After this time, the thread is replaced.
+ * A thread that does not hang needs milliseconds for an answer, and drops late searches at once.
  */
 const HUNG_MS = 10_000
 /**
- * How long the thread may take to open the index, before it is replaced. Opening an index of a million items took at
- * most 1.1 s: docs/adr/0083-large-indexes-have-a-thread.md
+ * Maximum time for opening the index. After this time, the thread is replaced. Opening an index of a million items took
+ * at most 1.1 s: docs/adr/0083-large-indexes-have-a-thread.md
  */
 const OPENING_MS = 60_000
 /** Pause before a thread that has ended is started again. It doubles with each further attempt up to the maximum. */

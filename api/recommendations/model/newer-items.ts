@@ -10,7 +10,7 @@ import { oldestFirst } from './oldest-first.ts'
  */
 export interface NewerItems {
   /**
-   * Keeps an item, or forgets a deleted one, and updates the item's vector in the given models.
+   * Keeps an item, or removes a deleted item, and updates the item's vector in the given models.
    * @param item undefined for a deleted item
    */
   put(itemId: bigint, item: RecommendationItem | undefined, models: readonly (RecommendationModel | undefined)[]): void
@@ -40,8 +40,8 @@ export const MOST_NEWER_ITEMS = 20_000
 const ITEMS_AT_ONCE = 32
 
 /**
- * Keeps the items with the newest `updated_at`, and not those that were read last: a process that starts reads the
- * partitions of the topic at different speeds, so the last records may be old ones of a slow partition.
+ * Keeps the items with the newest `updated_at` instead of the items that were read last. A process that starts reads
+ * the partitions of the topic at different speeds, so the last records may be old records of a slow partition.
  */
 export function newerItems(most = MOST_NEWER_ITEMS): NewerItems {
   const kept = new Map<bigint, KeptItem>()
@@ -53,7 +53,7 @@ export function newerItems(most = MOST_NEWER_ITEMS): NewerItems {
 
   function keep(itemId: bigint, item: KeptItem, content: ItemContent, models: readonly (RecommendationModel | undefined)[]): void {
     const following = [...models, ...filling]
-    // An item that has changed comes last among the items of the same time.
+    // Moves a changed item to the end of the map, so that it comes last among the items with the same `updated_at`.
     kept.delete(itemId)
     kept.set(itemId, item)
     order.add(itemId, item.updatedAt)

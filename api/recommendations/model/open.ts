@@ -175,7 +175,8 @@ export async function openVectors(
     foldIn(history) {
       if (folded.length < history.length * dimensions) folded = new Float32Array(history.length * dimensions)
       // As in training, the confidences of all interactions with an item are added up. If each interaction had a row of
-      // its own, several negative ones with the same item could make the system indefinite, and its solution arbitrary.
+      // its own, several negative interactions with the same item could make the system indefinite, and its solution
+      // arbitrary.
       const confidences: number[] = []
       const places = new Map<bigint, number>()
       for (const { itemId, weight } of history) {

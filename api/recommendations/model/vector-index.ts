@@ -33,9 +33,9 @@ export interface VectorIndex {
 const CONNECTIVITY = 24
 const EXPANSION_ADD = 128
 /**
- * Number of vectors that the index returns, unless more are wanted. They are then ranked with their original lengths.
- * The search for similar items needs fewer vectors, because its results only become candidates. This search should also
- * be fast, because one list may need it for five items.
+ * Minimum number of vectors that a search takes from the index and ranks by their original lengths. The search for
+ * similar items takes fewer vectors, because its results only become candidates. This search should also be fast,
+ * because one list may need it for five items.
  */
 const LOOKED_AT: Readonly<Record<NearBy, number>> = { product: 1_024, cosine: 512 }
 /** Minimum number of vectors that a search expands. A search also expands at least as many vectors as it returns. */

@@ -15,7 +15,7 @@ export interface LastLists {
 
 export interface LastList {
   readonly items: readonly ListedItem[]
-  /** The version of the model that made the list, which may be in force no longer. */
+  /** The version of the model that made the list, which may no longer be in force. */
   readonly modelVersion: string
   /** Whether the list exceeds the limit per genre. */
   readonly isCapRelaxed: boolean

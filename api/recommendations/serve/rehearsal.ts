@@ -24,7 +24,7 @@ export interface RehearsalDeps {
 
 /** Minimum number of items for a rehearsal. With fewer items, even the first lists are fast. */
 const LEAST_ITEMS = 1_000
-/** Maximum time that a process that has just started waits for a model, and maximum time of the rehearsal. */
+/** Maximum time that a new process waits for a model, and maximum duration of the rehearsal. */
 const WAIT_FOR_MODEL_MS = 3_000
 const REHEARSAL_MS = 2_000
 /** Maximum number of rehearsed lists. After this many lists, V8 has compiled nearly all code that lists need. */

@@ -65,7 +65,7 @@ export const recommendationsRoute = defineRoute({
     diversity: booleanParameter({ default: false, description: 'Whether items that are similar to earlier items are moved down.' }),
     explain: booleanParameter({
       default: false,
-      description: 'Whether items that were ranked for this answer have `explain`. Requires the scope `internal`.',
+      description: 'Whether the items that were ranked for this answer have the field `explain`. Requires the scope `internal`.',
     }),
   }),
   answers: {

@@ -78,7 +78,7 @@ const NOTHING: ReadonlySet<ModelPart> = new Set()
  */
 export function listServer(deps: ServeDeps) {
   const { views, facts, tables, models, shown, last, reads, now, log } = deps
-  /** Model failures that were already logged. A failure recurs with every request, so it is logged only once. */
+  /** Model failures that have already been logged. A failure recurs with every request, so it is logged only once. */
   const logged = new Set<string>()
 
   /**

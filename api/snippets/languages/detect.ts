@@ -20,7 +20,7 @@ const ROUNDING = 1e-6
 const MAX_REPEATS = 60
 
 /**
- * Maximum number of adjacent blanks after other text in a line. Further blanks are removed before matching: several
+ * Maximum number of adjacent blanks after other text in a line. Further blanks are removed before matching. Several
  * adjacent repetitions of a pattern can match the same blanks, so the time for a match grows with the cube of the
  * number of blanks. The removal loses nothing, because the number of blanks says nothing about the language.
  */

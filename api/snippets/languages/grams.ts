@@ -18,7 +18,7 @@ const MASK = SLOTS - 1
 /** Multiplier of the hash, an odd number that is larger than the codes of common characters. */
 const SPREAD = 1_009
 const NEW_LINE = LINE_START.charCodeAt(0)
-/** Other characters after which `^` matches in a pattern. */
+/** Characters other than the line feed after which `^` matches in a pattern. */
 const CARRIAGE_RETURN = 13
 const LINE_SEPARATOR = 0x2028
 const PARAGRAPH_SEPARATOR = 0x2029

@@ -1,8 +1,8 @@
 /**
  * The literals that a text must contain for a pattern to match: at least one literal of each group. They are derived
- * from the source of the pattern. Most patterns need not run on a text, because the text lacks their literals. The
- * list is empty if nothing is known. A literal that begins with LINE_START must be at the beginning of a line, possibly
- * after blanks.
+ * from the source of the pattern. Most patterns need not run on a text, because the text lacks their literals. The list
+ * is empty if no required literal is known. A literal that begins with LINE_START must be at the beginning of a line,
+ * possibly after blanks.
  */
 export type Requirement = readonly (readonly string[])[]
 

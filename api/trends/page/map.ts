@@ -4,7 +4,7 @@ import { type Region, regions } from '../../../schemas/trends/places/regions.ts'
 import type { Html } from '../../kit/page/rendered.ts'
 import { listAddress } from './layout.ts'
 
-/** A part of the map, in degrees. `x` increases to the east, and `y` to the south. */
+/** A rectangle on the map, in degrees. `x` increases to the east, and `y` to the south. */
 interface Frame {
   readonly x: number
   readonly y: number

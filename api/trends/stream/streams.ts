@@ -60,7 +60,8 @@ const STALE: unique symbol = Symbol('stale')
 
 /**
  * The list of one region, and its readers. Each channel reads the list once for all of its readers. A channel without
- * readers is kept, together with the list that was sent last. There are at most two channels per region.
+ * readers is kept, together with the list that was sent last. There are at most two channels per region, one for each
+ * value of `safe`.
  */
 interface Channel {
   readonly region: Region

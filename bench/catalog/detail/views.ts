@@ -25,7 +25,7 @@ const CHANGES_EVERY_MS = 15
  * order of their ids. With a step of 1, the changes would follow the same order as the requests.
  */
 const STEP = 7_919
-/** Number of units for which the page shows `10+`. */
+/** A number of units for which the page shows `10+`. */
 const MANY_UNITS = 30
 const MS_PER_SECOND = 1_000
 const DAY_MS = 24 * 3_600_000

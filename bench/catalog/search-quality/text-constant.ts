@@ -32,8 +32,8 @@ interface Candidate {
 
 /**
  * Returns a table of NDCG@10 for each constant of the text factor. The judgments are about titles only, so all other
- * factors are drawn at random. They are noise: the best constant is the one with which they displace the fewest good
- * products.
+ * factors are drawn at random. These factors act as noise. The best constant is the one with which the noise displaces
+ * the fewest good products.
  */
 export async function textConstants(products: ProductIndex, queries: readonly JudgedQuery[], now: number): Promise<string[]> {
   const moment = { now, salesPercentile: drawnPercentile(now) }

@@ -10,8 +10,8 @@ const TIMEOUT_MS = 120_000
 const LEAST_PRICE_CENTS = 100
 const PRICES = 90_000
 /**
- * Factor that turns a time in ms into a version. No index accepts this many changes per ms, so a later run always
- * starts with a higher version than an earlier run ended with.
+ * Factor that turns a time in ms into a version. No index accepts this many changes per ms, so the first version of a
+ * run is always higher than the last version of an earlier run.
  */
 const VERSIONS_PER_MS = 1_000
 const DEFINITION = definitionOf(productsIndex)

@@ -28,8 +28,8 @@ export interface ScoreOptions {
 
 const SEED = 7
 /**
- * Duration of the warm-up. For about a minute after its start, the broker's JVM compiles code and thereby keeps most of
- * a core busy.
+ * Duration of the warm-up. For about a minute after its start, the broker's JVM compiles code, which keeps most of a
+ * core busy.
  */
 const WARM_UP_SECONDS = 60
 const TOKEN_SECONDS = 3_600

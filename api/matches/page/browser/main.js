@@ -42,7 +42,7 @@ function report(failure) {
 /**
  * Shows the form that helps when the feed refuses this user.
  * @param {Failure} failure
- * @returns {boolean} whether the feed stays closed until the user has done something
+ * @returns {boolean} whether the feed stays closed to this user
  */
 function onClosed(failure) {
   const isNoUser = failure.code === 'forbidden'

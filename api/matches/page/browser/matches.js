@@ -124,8 +124,8 @@ export function matchList({ onFailure }) {
 }
 
 /**
- * Returns the matches that are new. When a match ends, an older match may move up to the end of a full list. Such a
- * match is not new.
+ * Returns the matches that are new. When a match in a full list ends, an older match may appear at the end of the list.
+ * Such a match is not new.
  * @param {readonly Match[]} matches newest first
  * @param {Set<string> | undefined} before the ids of the matches that were listed before
  */
