@@ -14,6 +14,7 @@ const MINUTE_MS = 60_000
 const SECOND_MS = 1_000
 /** How many runs there are between two progress messages. */
 const PROGRESS_EVERY = 1_000
+const DEFAULT_SEEDS = 1_000
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`)
@@ -25,9 +26,12 @@ function readPlan(file: string): Plan {
 }
 
 function* plansOf(options: ReturnType<typeof parsed>): Generator<Plan> {
-  const { plan, seeds, from, topology } = options
-  if (plan !== undefined) yield readPlan(plan)
-  else for (let seed = from; seed < from + seeds; seed++) yield planOf(seed, topology)
+  const { plan: file, seeds, from, topology } = options
+  if (file === undefined) for (let i = 0; i < (seeds ?? DEFAULT_SEEDS); i++) yield planOf(from + i, topology)
+  else {
+    const plan = readPlan(file)
+    for (let i = 0; i < (seeds ?? 1); i++) yield { ...plan, seed: plan.seed + i }
+  }
 }
 
 const parsed = () => commandLine(declaration)

@@ -17,6 +17,8 @@ const SOURCES = [
   'tests/simulation',
   'tools/random',
 ]
+/** How many other delays `findPlan` tries with the stored plan. A reduced plan often reveals its mutation again soon. */
+const FURTHER_DELAYS = 500
 const FILES = ['package.json', 'pipelines/service.ts', 'tests/chaos/expected.ts', 'tests/chaos/shop.ts']
 
 /**
@@ -45,12 +47,18 @@ function topologyOf(name: string): string {
 /** A copy of the sources. One mutation at a time is applied to it. */
 export interface MutatedSources {
   /**
-   * Runs the simulation with a mutation until an output is wrong: first the stored plan of the mutation, and then up to
-   * `seeds` seeds.
-   * @returns what the run printed, or undefined if no output was wrong
+   * Runs the stored plan of a mutation with this mutation.
+   * @returns what the run printed
    * @throws Error if the patch no longer applies, or if the mutated simulation does not run
    */
-  run(name: string, seeds: number): string | undefined
+  run(name: string): string
+  /**
+   * Looks for a plan that reveals a mutation: first the stored plan with other delays, then the plans of up to `seeds`
+   * seeds.
+   * @returns the reduced plan as JSON, or undefined if no output was wrong
+   * @throws Error as `run` does
+   */
+  findPlan(name: string, seeds: number): string | undefined
   /** Deletes the copy. */
   delete(): void
 }
@@ -67,23 +75,36 @@ export function mutatedSources(): MutatedSources {
     execFileSync('git', ['apply', '--unsafe-paths', ...options, patch], { cwd: folder, stdio: 'pipe' })
   }
 
-  /** @returns the output of the command if an output of the simulation is wrong */
-  function simulate(...options: string[]): string | undefined {
+  function simulate(...options: string[]): string {
     const args = [join(folder, 'tests/simulation/run.ts'), ...options]
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
+    const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
     if (stdout === '') throw new Error(`the mutated simulation does not run: ${stderr}`)
-    return status === 0 ? undefined : stdout
+    return stdout
+  }
+
+  function reducedPlan(...plans: string[]): string | undefined {
+    return /^\{.*\}$/m.exec(simulate(...plans, '--until-wrong', '--shrink'))?.[0]
+  }
+
+  function mutated<T>(name: string, work: () => T): T {
+    apply(name)
+    try {
+      return work()
+    } finally {
+      apply(name, '--reverse')
+    }
   }
 
   return {
-    run(name, seeds) {
-      apply(name)
-      try {
-        const search = ['--topology', topologyOf(name), '--seeds', String(seeds), '--until-wrong']
-        return (existsSync(planOf(name)) ? simulate('--plan', planOf(name)) : undefined) ?? simulate(...search)
-      } finally {
-        apply(name, '--reverse')
-      }
+    run: (name) => mutated(name, () => simulate('--plan', planOf(name))),
+    findPlan(name, seeds) {
+      const further = ['--plan', planOf(name), '--seeds', String(FURTHER_DELAYS)]
+      return mutated(
+        name,
+        () =>
+          (existsSync(planOf(name)) ? reducedPlan(...further) : undefined) ??
+          reducedPlan('--topology', topologyOf(name), '--seeds', String(seeds)),
+      )
     },
     delete: () => rmSync(folder, { recursive: true }),
   }
