@@ -1,8 +1,8 @@
 import { runInNewContext } from 'node:vm'
 
 /**
- * Time limit of the work. It is far longer than the milliseconds to seconds that the work takes, even on a busy
- * machine. Callers choose inputs so large that work whose time grows with the square of the input would take minutes.
+ * Time limit of the work. The limit is generous: even on a busy machine, the work takes at most a few seconds. Callers
+ * choose inputs so large that work whose time grows with the square of the input would take minutes.
  */
 const DEADLINE_MS = 30_000
 

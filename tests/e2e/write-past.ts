@@ -19,7 +19,7 @@ interface PastRows {
   readonly history: Iterable<readonly [woeid: number, row: RegionHistory]>
 }
 
-/** Returns the rows of a past, by the names of their changelogs. */
+/** Returns the rows of each changelog for the given past. */
 export function pastRows({ baselines, histories }: Past, now: number): PastRows {
   const terms = new Set([...baselines.keys()].map(termOfKey))
   const hour = Math.floor(now / HOUR_MS)
@@ -40,7 +40,8 @@ export async function writePast({ kafka, registry: { address } }: Pick<System, '
     await fillChangelog(changelogs.usual, usual, transport, registry)
     await fillChangelog(changelogs.rareTweets, rareTweets, transport, registry)
     await fillChangelog(changelogs.history, history, transport, registry)
-    // A worker does not use state without knowing to which position of the input it belongs.
+    // A worker uses state only if the input position to which it belongs is known. Here, this is offset 0 of each
+    // source partition.
     const sources = [...new Set(trends.subTopologies.flatMap((part) => part.sources))]
     const counts = await transport.partitionCounts(sources)
     const partitions = [...counts].flatMap(([topic, count]) => Array.from({ length: count }, (_, partition) => ({ topic, partition })))

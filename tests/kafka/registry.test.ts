@@ -105,15 +105,18 @@ test('the client retries connection errors, 503, 408 and 429 with growing pauses
   expect(sleeps).toEqual([100, 200, 400, 800])
 })
 
-test.each([401, 403])('if access is denied (%i), the error contains the answer and does not blame the schema', async (status) => {
-  const { seen, deps } = scripted(answer(status, { error_code: status, message: 'Token expired' }))
-  const client = registryClient({ url: 'http://key:secret@registry' }, deps)
-  for (const denied of [client.register('s', '"int"'), client.schemaById(3)]) {
-    await expect(denied).rejects.toThrow(RegistryAccessError)
-    await expect(denied).rejects.toThrow(`the schema registry at http://registry denies access with status ${status}: Token expired`)
-  }
-  expect(seen).toHaveLength(2)
-})
+test.each([401, 403])(
+  'if access is denied (%i), the error says so and contains the reason, and the client does not retry',
+  async (status) => {
+    const { seen, deps } = scripted(answer(status, { error_code: status, message: 'Token expired' }))
+    const client = registryClient({ url: 'http://key:secret@registry' }, deps)
+    for (const denied of [client.register('s', '"int"'), client.schemaById(3)]) {
+      await expect(denied).rejects.toThrow(RegistryAccessError)
+      await expect(denied).rejects.toThrow(`the schema registry at http://registry denies access with status ${status}: Token expired`)
+    }
+    expect(seen).toHaveLength(2)
+  },
+)
 
 test('the error after the deadline names the address and the last cause', async () => {
   const { sleeps, deps } = scripted(refusedConnection)

@@ -36,7 +36,7 @@ test('after the start, the first signal stops the process, and a repetition of t
   expect(await ended).toEqual([143, null])
 })
 
-test('while one part of a process is starting, a signal lets the others stop, and stops this part once it has started', async () => {
+test('while one part of a process is starting, a signal stops the other parts at once, and this part once it has started', async () => {
   const { child, lines, ended } = await starting()
   child.stdin.write('\n')
   expect(await lines.next()).toMatchObject({ value: 'started 0' })

@@ -13,6 +13,6 @@ test.each([
   ['ab', 'ba', 1],
   ['ca', 'abc', 3],
   ['kitten', 'sitting', 3],
-])('from %j to %j it takes %i edits', (from, to, edits) => {
+])('the edit distance from %j to %j is %i', (from, to, edits) => {
   expect(editDistance(from, to)).toBe(edits)
 })

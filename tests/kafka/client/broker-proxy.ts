@@ -1,7 +1,10 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, connect as dial, type Server, type Socket } from 'node:net'
 
-/** API keys of the requests that tests count or interfere with, and of those whose responses the proxy readdresses. */
+/**
+ * API keys of the requests that tests count or interfere with, and of those in whose responses the proxy replaces the
+ * addresses of brokers.
+ */
 const API = {
   produce: 0,
   fetch: 1,

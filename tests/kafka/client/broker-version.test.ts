@@ -52,11 +52,11 @@ const sent = Object.entries(protocol).flatMap(([name, value]) =>
   typeof value === 'object' && value !== null && 'api' in value && value !== protocol.apiVersionsV3 ? [[name, value.api.key] as const] : [],
 )
 
-test('there are requests to check', () => {
+test('the check covers more than 15 requests of the protocol package', () => {
   expect(sent.length).toBeGreaterThan(15)
 })
 
-test.each(sent)('a broker that does not know %s is refused', (_, key) => {
+test.each(sent)('a broker that does not support %s is refused', (_, key) => {
   expect(() => refuseOldBroker(broker({ [key]: undefined }), 'b:1')).toThrow(' is needed')
 })
 

@@ -53,7 +53,7 @@ function connection(): Connection {
   } as unknown as Connection
 }
 
-test('a broker that refuses one topic does not keep the client from finding the leaders of other topics in the same request', async () => {
+test('if a broker refuses one topic of a metadata request, the client still finds the leaders of the other topics', async () => {
   const options = kafkaOptions.parse({ brokers: ['127.0.0.1:9092'], clientId: 'test' })
   const context: Context = { options, runtime: manualRuntime(), newConnection: connection, closing: new AbortController().signal }
   const cluster = openCluster(context)
@@ -88,7 +88,7 @@ function connectionsTo(runtime: ManualRuntime, hanging: ReadonlySet<number>, ask
   }
 }
 
-test('while a broker hangs, no request for metadata waits for it after the first one, and it is asked again when it has recovered', async () => {
+test('while a broker hangs, only the first metadata request waits for it, and once it has recovered, it gets requests again', async () => {
   const runtime = manualRuntime()
   const options = kafkaOptions.parse({ brokers: ['127.0.0.1:9092', '127.0.0.1:9093'], clientId: 'test' })
   const asked: number[] = []
@@ -125,7 +125,7 @@ test('while a broker hangs, no request for metadata waits for it after the first
   expect(new Set(asked)).toEqual(new Set([9092, 9093]))
 })
 
-test('while several brokers hang, no request for metadata waits for them', async () => {
+test('while several brokers hang, only the first metadata requests wait for them', async () => {
   const runtime = manualRuntime()
   const options = kafkaOptions.parse({ brokers: [9092, 9093, 9094, 9095].map((port) => `127.0.0.1:${port}`), clientId: 'test' })
   const hanging = new Set<number>()
@@ -155,7 +155,7 @@ test('while several brokers hang, no request for metadata waits for them', async
     cluster.leader('t', 0)
     for (let step = 0; step < 10; step++) await runtime.nextTurn()
     expect(await refreshTakes(`t${period}`)).toBe(0)
-    // The check of the brokers that hang ends with a time limit for each of them.
+    // The client checks the hanging brokers one after another. Each check ends at the time limit of a request.
     for (let check = 0; check < 2; check++) {
       runtime.advance(REQUEST_TIMEOUT_MS)
       for (let step = 0; step < 10; step++) await runtime.nextTurn()

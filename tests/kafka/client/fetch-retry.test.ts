@@ -22,7 +22,7 @@ test('a position that becomes due while the loop looks for due positions is fetc
       looks++
       const isDue = state.retryAt <= runtime.monotonic()
       if (isDue) fetches++
-      // The loop has just seen that the position is not due yet. Now the position becomes due.
+      // The loop has just found that the position is not due yet. Now the position becomes due.
       else runtime.advance(state.retryAt - runtime.monotonic())
     },
   }

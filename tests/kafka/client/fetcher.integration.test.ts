@@ -262,7 +262,7 @@ test('while a partition is paused, only the other partitions return records, and
   expect(valuesOf(flatten(rest.filter(({ partition }) => partition === 0)))).toEqual(texts)
 })
 
-test('without polls, the fetches stop, a small limit makes polls take turns between partitions, and no record is lost', async () => {
+test('without polls, the fetches stop; with a small limit, polls take turns between partitions; no record is lost', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 2)
   const producer = await newProducer(direct)

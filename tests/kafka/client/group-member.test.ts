@@ -230,7 +230,7 @@ test('while a report is unanswered, the member delivers no earlier assignment, b
   await expect.poll(() => member.takeEvent()).toEqual({ type: 'assignment', partitions: owned })
 })
 
-test('the stall thread learns what the member owns before the response to the next heartbeat arrives', async () => {
+test('the stall thread gets the owned partitions of a member before the response to the next heartbeat arrives', async () => {
   const sessions: KeptSession[] = []
   const guarded = { update: (session: KeptSession) => void sessions.push(session), takeEpoch: () => undefined, release: () => {} }
   const stallGuard: StallGuard = { guard: () => guarded, close: async () => {} }

@@ -230,7 +230,7 @@ test('a member with a new id waits for the session timeout of the killed member'
   expect(Date.now() - killedAt).toBeGreaterThan(SESSION_TIMEOUT_MS - 2_500)
 })
 
-test('a member that sent no heartbeats within the session timeout learns that it is fenced, and can rejoin', async () => {
+test('a member that sent no heartbeats within the session timeout reports that it was fenced, and can rejoin', async () => {
   const proxy = await brokerProxy(brokers)
   onTestFinished(() => proxy.close())
   const transport = await connected(proxy.address)
@@ -347,7 +347,7 @@ test('a non-transactional producer can commit offsets', async () => {
   expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(2)
 })
 
-test('members see the addresses and partitions of all members, ordered by id', async () => {
+test('each member can list the addresses and partitions of all members, ordered by id', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 4)
   const groupId = uniqueName('group')

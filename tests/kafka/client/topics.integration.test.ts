@@ -38,7 +38,7 @@ test('a different partition count causes an error that names both counts', async
   await expect(transport.ensureTopics([{ name, partitions: 3 }])).rejects.toThrow(`topic ${name} has 2 partitions, but 3 are declared`)
 })
 
-test("a setting that the broker does not know causes an error with the broker's reason", async () => {
+test('an unknown setting causes an error with the reason from the broker', async () => {
   const transport = await connected(brokers)
   await expect(transport.ensureTopics([{ name: uniqueName('bad'), partitions: 1, config: { 'no.such.setting': '1' } }])).rejects.toThrow(
     /INVALID_CONFIG.*no\.such\.setting/,
@@ -86,7 +86,7 @@ test('maxBatchBytes returns the limit of the topic, or else the limit of the bro
   )
 })
 
-test('looking up one topic does not ask the broker about all topics that were looked up before', async () => {
+test('the request that looks up a topic does not name topics that were looked up before', async () => {
   const direct = await connected(brokers)
   const [first, second] = [await newTopic(direct), await newTopic(direct)]
   const proxy = await brokerProxy(brokers)

@@ -208,7 +208,7 @@ test("a record above the broker's limit fails the commit with an error that name
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['small'])
 })
 
-test('a producer that knows the limit of the topic refuses a record above the limit, and the transaction continues', async () => {
+test('a producer that was opened with the size limit of the topic refuses a record above the limit, and the transaction continues', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1, { 'max.message.bytes': '100000' })
   const producer = transport.producer({ transactionalId: uniqueName('producer'), maxBatchBytes: await transport.maxBatchBytes([topic]) })
@@ -246,7 +246,7 @@ test('InitProducerId fences the older instance, which can neither commit nor rec
   const topic = await newTopic(transport, 1)
   const transactionalId = uniqueName('slot')
   const old = await newProducer(transport, transactionalId)
-  append(old, topic, 0, 'committed by the old life')
+  append(old, topic, 0, 'committed by the old instance')
   await commit(old)
   append(old, topic, 0, FILLER, 'lost')
   await old.flushFull()
@@ -257,32 +257,32 @@ test('InitProducerId fences the older instance, which can neither commit nor rec
   append(old, topic, 0, 'still lost')
   await expect(commit(old)).rejects.toThrow(FencedError)
 
-  append(young, topic, 0, 'committed by the young life')
+  append(young, topic, 0, 'committed by the new instance')
   await commit(young)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([
-    'committed by the old life',
-    'committed by the young life',
+    'committed by the old instance',
+    'committed by the new instance',
   ])
 })
 
-test('an instance that was replaced does not take the transactional id back, and its next init says why', async () => {
+test('an instance that was replaced does not take the transactional id back, and its next init fails with the reason', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const transactionalId = uniqueName('slot')
   const [idle, busy] = [await newProducer(transport, transactionalId), await newProducer(transport, transactionalId)]
-  append(busy, topic, 0, FILLER, 'of the second life')
+  append(busy, topic, 0, FILLER, 'of the second instance')
   await busy.flushFull()
   await expect(idle.init()).rejects.toThrow(ReplacedError)
   const young = await newProducer(transport, transactionalId)
   await expect(commit(busy)).rejects.toThrow(FencedError)
   await busy.abort()
   await expect(busy.init()).rejects.toThrow(ReplacedError)
-  append(young, topic, 0, FILLER, 'of the third life')
+  append(young, topic, 0, FILLER, 'of the third instance')
   await young.flushFull()
   // The open transaction of the newest instance is unaffected.
   await expect(idle.init()).rejects.toThrow(ReplacedError)
   await commit(young)
-  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([FILLER, 'of the third life'])
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([FILLER, 'of the third instance'])
 })
 
 /** Opens a producer that connects through a proxy and soon gives up on unanswered requests. */
@@ -384,7 +384,7 @@ test(
   },
 )
 
-test('a raised member epoch does not fence: the commit gets the new epoch from a heartbeat and is retried', async () => {
+test('a commit with an outdated member epoch does not fence the producer, but gets the new epoch from a heartbeat and is retried', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const groupId = uniqueName('group')

@@ -189,7 +189,7 @@ test('the reader skips several aborted transactions of one producer in one respo
   expect(valuesOf(read(interleaved(), { aborted }))).toEqual(['2 committed', '1 committed', 'plain'])
 })
 
-test('read_uncommitted sees all records but no control records', () => {
+test('with read_uncommitted, the reader returns all records but no control records', () => {
   expect(valuesOf(readChunks({ topic: 't', partition: 0, records: interleaved(), from: 0, aborted: null, verifyChecksums: true }))).toEqual(
     ['1 aborted a', '2 committed', '1 aborted b', '1 committed', 'plain', '1 aborted c'],
   )
@@ -351,7 +351,7 @@ test('a decompressor accepts data of exactly the maximum size but no more, and l
   )
 })
 
-test('our own decompressor of LZ4 reads what the protocol package writes, and refuses damaged data without reading past it', () => {
+test('our LZ4 decompressor reads data that the protocol package has compressed, and refuses damaged data without reading past its end', () => {
   const part = fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 90 }), fc.integer({ min: 1, max: 400 }))
   fc.assert(
     fc.property(fc.array(part, { maxLength: 8 }), fc.nat(), fc.nat({ max: 255 }), (parts, place, byte) => {
@@ -374,7 +374,7 @@ test('our own decompressor of LZ4 reads what the protocol package writes, and re
 
 const LARGE_BYTES = 1_048_576
 
-test('LZ4 batches that do not decompress take no memory, so that later LZ4 batches can still be read', () => {
+test('LZ4 batches that cannot be decompressed leak no memory, so that later LZ4 batches can still be read', () => {
   const lz4 = COMPRESSIONS.indexOf('lz4')
   const packed = compress('lz4', Buffer.concat([randomBytes(LARGE_BYTES / 8), Buffer.alloc(LARGE_BYTES)]))
   const half = packed.subarray(0, packed.length / 2)

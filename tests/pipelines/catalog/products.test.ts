@@ -59,7 +59,7 @@ test('a product_id is never used again, even after its product was deleted', () 
   expect(create()).toEqual({ outcome: 'taken' })
 })
 
-test('a product is not created more than five minutes after its skus were claimed, nor with a sku that was not claimed', () => {
+test('a product is created only with claimed skus, and at most five minutes after they were claimed', () => {
   const { ask, driver } = opened()
   expect(ask(creation(driver.now - 5 * MINUTE_MS - 1))).toEqual({ outcome: 'unclaimed', skus: ['a'] })
   expect(ask(creation(driver.now, [offer('a'), offer('b')], { claimed_skus: ['b'] }))).toEqual({ outcome: 'unclaimed', skus: ['a'] })

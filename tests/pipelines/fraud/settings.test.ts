@@ -153,7 +153,7 @@ describe('rules', () => {
     expect(rollBack(2)).toMatchObject({ outcome: 'rules' })
   })
 
-  test('500 rules may be active, not counting expired ones, and 1,000 may exist', () => {
+  test('at most 500 rules may be active, not counting expired rules, and at most 1,000 rules may exist', () => {
     const { rule, count } = pureRules()
     for (let index = SEEDED; index < MAX_ACTIVE_RULES; index++) expect(rule('create_rule', `r${index}`)).toBe('done')
     expect(rule('create_rule', 'more')).toEqual({ outcome: 'limit', limit: 'At most 500 rules may be active.' })
@@ -239,7 +239,7 @@ describe('lists', () => {
 })
 
 describe('snoozes', () => {
-  test('end by themselves, and the audit says so', () => {
+  test('expire, and the audit records each expiration', () => {
     const { snooze, published, audit, driver } = settingsDriver()
     const until = driver.now + 2 * HOUR_MS
     const answer = snooze(2)
@@ -270,7 +270,7 @@ describe('snoozes', () => {
     expect(published().get('counts')?.counts).toEqual({ revision: 3, lists: 0, snoozes: 0 })
   })
 
-  test('cannot be ended once they have ended by themselves, even before they are removed', () => {
+  test('cannot be ended once they have expired, even before they are removed', () => {
     const { snooze } = settingsDriver()
     const { snooze: stored } = snooze(1) as { snooze: FraudSnooze }
     const command = settingsCommand('end_snooze', { rule_id: stored.rule_id })

@@ -29,7 +29,7 @@ function world({ msPerBulk = MS_PER_BULK, status = 200 } = {}) {
 
 const changes = Array.from({ length: 600 }, (_, id): DocumentChange => ({ id: String(id), version: 1, source: '{}' }))
 
-test('a writer that fills an index beside searches pauses after each small bulk for as long as the bulk took', async () => {
+test('a writer that fills an index while searches are served pauses after each small bulk for as long as the bulk took', async () => {
   const { events, writer } = world()
   expect(await writer.write(changes)).toEqual([])
   expect(events).toEqual(['bulk 250', 'pause 40', 'bulk 250', 'pause 40', 'bulk 100', 'pause 40'])

@@ -254,7 +254,7 @@ test('a new profile can repeat a block before the deletion of the former profile
   expect(relation(BOB, ANN)).toMatchObject({ is_blocked: true })
 })
 
-test('a deletion lifts a block by the deleted user even if the other user has set a block since then, and makes the end of a match void', () => {
+test('a deletion lifts a block by the deleted user even if the other user has set a block since then, and undoes the end of a match', () => {
   const { pipe, command, driver } = pairsDriver()
   command('block', ANN, BOB)
   const deletedAt = driver.now

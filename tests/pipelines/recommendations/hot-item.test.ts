@@ -71,7 +71,7 @@ function range(from: number, to: number): bigint[] {
   return Array.from({ length: to - from + 1 }, (_, index) => BigInt(from + index))
 }
 
-test('a neighbour that comes again gains weight', () => {
+test('the weights of repeated pairs with the same neighbour add up', () => {
   const pair = (closeness: number, at: number) => ({ item_id: 7n, closeness, at })
   const kept = withNear(withNear(NO_NEIGHBOURS, [pair(1, START)]), [pair(0.5, START), pair(0.25, START)])
   expect(publishedOf(kept, START)).toEqual([{ itemId: 7n, weight: 1.75 }])

@@ -208,7 +208,7 @@ test('a roll-back request that was not read before a training run ended takes pr
   expect(begun).toHaveLength(3)
 })
 
-test('a roll-back names the version to leave, and also leaves a version that has just replaced it; a roll-back that names any other version changes nothing', async () => {
+test('a roll-back takes the named version out of force, as well as a version that training has just put in its place; a roll-back that names any other version changes nothing', async () => {
   const { start, ask, models, results, warned } = await world()
   for (const version of ['v1', 'v2', 'v3']) results.push(good(version))
   start('a')

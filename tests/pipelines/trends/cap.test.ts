@@ -72,7 +72,7 @@ test('a user without recent contributions has no terms', () => {
   expect([user.size, user.newest]).toEqual([0, -1])
 })
 
-test('a user who was in twenty places within a day is recognised in each of them, even without a long silence', () => {
+test('repeats by a user who was in twenty places within a day are recognised in each place, even if the user was never silent for long', () => {
   const places = regions
     .filter(({ type }) => type === 'Town')
     .slice(0, 20)

@@ -16,7 +16,7 @@ const contribution = fc.record({
   user: fc.bigInt({ min: 1n, max: 30n }),
 })
 
-test('the contributions of a term are combined by place, and are taken out once', () => {
+test('the contributions of a term are combined by place, and a second drain returns none of them again', () => {
   const pending = pendingCells()
   fc.assert(
     fc.property(fc.array(contribution, { maxLength: 60, size: 'max' }), fc.constantFrom(0, 1_000_000), (all, fullBytes) => {

@@ -99,7 +99,7 @@ test('packed cells are read back unchanged, and their counts can be read without
   )
 })
 
-test('a single contribution is packed like its cell, and truncated cells are refused', () => {
+test('a single contribution is packed into the same bytes as its cell, and truncated cells are refused', () => {
   const sample = { tweet_id: 2n ** 62n, user_id: 7n, created_at: NOW * MINUTE_MS, lang: 0 }
   const out = byteWriter()
   const contribution = {

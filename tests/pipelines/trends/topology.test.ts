@@ -293,7 +293,7 @@ test(
 )
 
 test(
-  'after a stop of four hours, baselines learn an hour from all partitions, no matter which partition is read first',
+  'after a stop of four hours, each hour of a baseline includes the counts of all partitions, no matter which partition is read first',
   () => {
     const driver = testDriver(trends, { startAt: START, commit: 'manual' })
     send(driver, { hashtags: ['usual'], woeid: WORLD })

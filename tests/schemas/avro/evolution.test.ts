@@ -223,13 +223,13 @@ describe('unions', () => {
     expect(through('int', ['double', 'float'], 3)).toEqual({ double: 3 })
   })
 
-  test('a branch that the reader does not know causes an error when it occurs', () => {
+  test('a branch that the reader schema lacks causes an error when it occurs', () => {
     expect(through(['int', 'string'], ['null', 'int'], 3)).toBe(3)
     expect(() => through(['int', 'string'], ['null', 'int'], 'x')).toThrow('string matches no branch of the union null, int')
     expect(() => compileDecoder(['boolean', 'string'], ['null', 'int'])).toThrow(IncompatibleSchemaError)
   })
 
-  test('the error for a branch that the reader does not know names the path once', () => {
+  test('the error for a branch that the reader schema cannot read names the path once', () => {
     const record = (type: AvroSchema) => ({ type: 'record', name: 'R', fields: [{ name: 'x', type }] })
     const wrong = { type: 'record', name: 'I', fields: [{ name: 'z', type: 'int' }] }
     const right = { ...wrong, fields: [{ name: 'y', type: 'int' }] }

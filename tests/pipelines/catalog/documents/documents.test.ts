@@ -90,7 +90,7 @@ test('a new product has a document with its cheapest active variant, and without
   ])
 })
 
-test('of two variants with the lowest price, the one with the lower id decides about the compare price', () => {
+test('of two variants with the lowest price, the one with the lower id determines the compare price', () => {
   const { send, written } = documentsDriver()
   const variants = [variant(5, 2, { price_cents: 900, compare_price: 950 }), variant(5, 1, { price_cents: 900 })]
   send({ topic: 'created', product: product(5, { variants }) })

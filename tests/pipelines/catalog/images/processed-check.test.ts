@@ -26,7 +26,7 @@ function world() {
   return { broker, clock, check, append, process }
 }
 
-test('a check returns the time of the check before it', async () => {
+test('a check returns the time of the previous check', async () => {
   const { clock, check } = world()
   expect(await check()).toBeUndefined()
   clock.now += HOUR

@@ -126,7 +126,7 @@ test('a job that returns before its turn ends counts as failing, so its next tur
   expect(value).toBe(1)
 })
 
-test('after a turn that worked, the job no longer counts as failing, and the pause after the next failure is as short as the first pause', async () => {
+test('once a turn has completed a request, the job no longer counts as failing, and the pause after the next failure is as short as the first pause', async () => {
   const { start, order } = world()
   const { runtime, pauses } = pausesOf()
   let attempts = 0
@@ -208,7 +208,7 @@ test('a turn that has lost the job can neither publish records, complete request
   expect(reported()).toEqual(['b one'])
 })
 
-test('a process that has lost the job without noticing does not fence the process that runs it', async () => {
+test('a process with an outdated assignment of the job does not fence the process that runs the job', async () => {
   const { broker, registry, start, order, reported } = world()
   const owner = start('b', clerk('b'))
   await eventually(() => owner.report()).toMatchObject({ owner: true, turns: 1 })
@@ -398,7 +398,7 @@ test('while the partition count of a topic is unknown, a turn publishes nothing 
   )
 })
 
-test('a turn does not take a topic for empty because a broker that has fallen behind does not know the topic', async () => {
+test('a turn does not treat a topic as empty when a broker that has fallen behind does not know the topic', async () => {
   const { broker, registry, start, order, reported } = world()
   const first = start('a', clerk('a'))
   order('one')

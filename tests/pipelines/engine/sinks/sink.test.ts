@@ -380,7 +380,7 @@ test('a batch that is not full waits for more records only until its maximum wai
   await eventually(() => control.batches.filter(isFilled).map(({ records }) => records.length)).toEqual([2, 5, 2])
 })
 
-test('while a sink collects a batch, its loop does not poll without pause, even if a probe is overdue', async () => {
+test('while a sink collects a batch, its loop pauses between polls, even if a probe is overdue', async () => {
   const { append, run, control, broker } = world({ lingerMs: 500 })
   const transport = memoryTransport(broker)
   let polls = 0

@@ -328,7 +328,7 @@ test('a partition of a recreated topic catches up again', async () => {
   expect(caughtUp).toHaveLength(2)
 })
 
-test('a partition catches up again if another process has noticed that its topic was recreated', async () => {
+test('a partition catches up again even if another process has already recorded that its topic was recreated', async () => {
   const { store, state, caughtUp } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   const reachEnd = () => target.prepare({ ...batch([]), caughtUp: true })()

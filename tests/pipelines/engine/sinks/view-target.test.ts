@@ -84,7 +84,7 @@ test('a batch is applied as operations, with its offset and all topics of the vi
   ])
 })
 
-test('a deletion sees the contents of the view, including what the same batch wrote', async () => {
+test('a deletion gets the value that the view holds for its key, including changes by the same batch', async () => {
   const seen: [key: number, held: string | null | undefined][] = []
   const key = (id: number) => `{things:3}:${id}`
   const deleting: View<number, string> = {
@@ -198,7 +198,7 @@ test('a view of a compacted topic is rebuilt if its last confirmation is older t
   expect(await short.target.open(partition, facts)).toBeUndefined()
 })
 
-test('a batch is refused if the view was last complete longer ago than tombstones are kept, except while the view is being built', async () => {
+test('a batch is refused if the view was last complete longer ago than the retention of tombstones, except while the view is being built', async () => {
   const { target, state, runtime } = world({ 'cleanup.policy': 'compact', 'delete.retention.ms': String(HOUR_MS) })
   const write = (completeAt?: number) => target.prepare({ partition, records: [], expected: 5, next: 6, caughtUp: false, completeAt })()
   await target.open(partition, facts)

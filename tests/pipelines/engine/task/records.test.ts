@@ -118,7 +118,7 @@ test('a record without a key is processed if keys are optional', () => {
   ])
 })
 
-test('once a record has an outcome, its processing ends: later processors see no rejected, dropped or late records', () => {
+test('once a record has an outcome, its processing ends: later processors get no rejected, dropped or late records', () => {
   const driver = testDriver(doubling())
   for (const value of [13, 0, -5, 7]) driver.pipe(numbers, 'k', value)
   expect(driver.read(doubled).map(({ value }) => value)).toEqual([14])

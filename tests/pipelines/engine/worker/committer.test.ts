@@ -205,7 +205,7 @@ test('the write time of an idle task is refreshed even if other tasks of the wor
   expect(positions.get('written-at/idle-0')).toBe(START + 3_600_005)
 })
 
-test('a commit that sends nothing to the brokers keeps the write time, because the worker may have lost its partitions', async () => {
+test('a commit that sends nothing to the brokers does not refresh the write time, because the worker may have lost its partitions', async () => {
   const { membership, producer, task, pass, begin, positions } = clockedCommitter()
   // A handler has changed only a store without a changelog.
   task.positionsMoved = false

@@ -40,7 +40,7 @@ test.each([undefined, 'latest', 'fail'] as const)(
     appendTo(b, lines, 0, 'before')
     await until(() => valuesOf(b).includes('before'), 'the first record')
     b.broker.addPartitions(lines.name, 4)
-    // The record is written before the worker knows about the partition.
+    // The record is written before the worker has detected the partition.
     appendTo(b, lines, 3, 'after')
     await until(() => valuesOf(b).includes('after'), 'the record of the new partition')
     expect(valuesOf(b).sort()).toEqual(['after', 'before'])
@@ -69,7 +69,7 @@ test.each(['latest', 'fail'] as const)(
   },
 )
 
-test('new partitions are processed at once, although the first broker that is asked does not know them yet', async () => {
+test('new partitions are processed at once, even if the first answer with the partition counts is outdated', async () => {
   const b = bench()
   b.broker.createTopic({ name: lines.name, partitions: 2 })
   const transport = memoryTransport(b.broker)

@@ -86,7 +86,7 @@ test('a host accepts requests for its own name, and for unknown names unless it 
   expect(await statusOf(`http://127.0.0.1:${open.healthPort}/metrics`, { host: 'worker-1.internal:9400' })).toBe(200)
 })
 
-test('the address of a host on an IPv6 address is valid', async () => {
+test('a host that listens on an IPv6 address announces a valid URL', async () => {
   let address = ''
   const runners = (_: unknown, announced: string) => {
     address = announced

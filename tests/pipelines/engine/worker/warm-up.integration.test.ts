@@ -26,7 +26,7 @@ beforeAll(async () => {
 const until = (condition: () => boolean | Promise<boolean>, what: string) =>
   waitUntil(condition, { what, timeoutMs: DEADLINE_MS, intervalMs: LOOK_MS })
 
-test('members see that another member is learning and what it announces, and that member gets partitions when it requests them', async () => {
+test('members can read which topics a learner subscribes to and what it announces, and the learner gets partitions of the source once it subscribes to it', async () => {
   const transport = await connected(brokers)
   const [source, changelog] = [await newTopic(transport, 3), await newTopic(transport, 2)]
   const groupId = uniqueName('group')

@@ -251,7 +251,7 @@ test('a worker stops cleanly while it gives up partitions and still waits for th
   // The first partition moves to the new worker, but only after the commit.
   const before = assignments
   await start('a')
-  await until(() => assignments > before, 'the worker learns of the new assignment')
+  await until(() => assignments > before, 'the worker receives the new assignment')
   const stop = stopped.stop()
   // The worker abandons its requests for offsets before the commit ends.
   await systemRuntime().nextTurn()

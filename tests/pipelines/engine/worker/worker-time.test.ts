@@ -218,7 +218,7 @@ test('after a worker has failed in a time handler, the next worker publishes tim
   await until(() => published(all).size >= 3, 'times are published again')
 })
 
-test('while a time handler runs, other tasks process no more than fits into one transaction', async () => {
+test('while a time handler runs, other tasks process no more records than fit into one transaction', async () => {
   const { worker, send, broker } = bench()
   const tallies = numberTopic('tallies', 1)
   const handlerSteps = 200

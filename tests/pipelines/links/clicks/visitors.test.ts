@@ -40,7 +40,7 @@ test('the count is exact up to the bound, and an estimate above it', () => {
   expect(Math.abs(count - EXACT_VISITORS - 1)).toBeLessThan(4 * STANDARD_ERROR * EXACT_VISITORS)
 })
 
-test('a known visitor does not change the sketch', () => {
+test('visitors who were counted before do not change the sketch', () => {
   const visitors = noVisitors()
   addVisitors(visitors, visitorsUpTo(5_000))
   expect(addVisitors(visitors, visitorsUpTo(5_000))).toBe(false)

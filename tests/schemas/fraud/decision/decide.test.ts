@@ -61,9 +61,12 @@ test.each<[RuleAction | undefined, ModelScores | undefined, number, string, stri
   ['APPROVE', undefined, 0, 'APPROVE', 'rule'],
   ['REVIEW', undefined, 600, 'REVIEW', 'rule'],
   ['BLOCK', undefined, 850, 'BLOCK', 'rule'],
-])('action %s with models %j gives %i, %s because of %s', (action, scores, risk_score, decision, reason) => {
-  expect(verdictOf({ action, scores })).toMatchObject({ risk_score, decision, reason })
-})
+])(
+  'action %s and model scores %j give the risk score %i and the decision %s because of %s',
+  (action, scores, risk_score, decision, reason) => {
+    expect(verdictOf({ action, scores })).toMatchObject({ risk_score, decision, reason })
+  },
+)
 
 test('STEP_UP requires 3-D Secure unless the payment is blocked, and REVIEW does not', () => {
   expect(verdictOf({ action: 'STEP_UP' }).requires_3ds).toBe(true)
@@ -80,9 +83,12 @@ test.each([
   [scoresOf(0, 0.99, 0), 850, 'BLOCK'],
   [scoresOf(0, 0, 1), 600, 'REVIEW'],
   [scoresOf(0.99, 0.99, 0.99), 990, 'BLOCK'],
-])('one model alone can raise the score to the level whose threshold it reaches: %j gives %i, %s', (scores, risk_score, decision) => {
-  expect(verdictOf({ scores }, WITH_ALONE)).toMatchObject({ risk_score, decision })
-})
+])(
+  'one model alone can raise the score to the level whose threshold it reaches: scores %j give the risk score %i and the decision %s',
+  (scores, risk_score, decision) => {
+    expect(verdictOf({ scores }, WITH_ALONE)).toMatchObject({ risk_score, decision })
+  },
+)
 
 test('a blocklisted entity gives BLOCK with a score of 1000, whatever else is known', () => {
   expect(verdictOf({ isBlocklisted: true, action: 'APPROVE', scores: undefined, isDefaultProfile: true })).toEqual({
@@ -105,9 +111,12 @@ test.each<[number, RuleAction | undefined, ModelScores, string, string]>([
   [1_000, 'REVIEW', LOW, 'REVIEW', 'rule'],
   [1_000, undefined, BLOCKED, 'BLOCK', 'models'],
   [Number.NaN, 'APPROVE', LOW, 'REVIEW', 'default_profile'],
-])('with the default profile, %f USD, action %s and models %j give %s because of %s', (amountUsd, action, scores, decision, reason) => {
-  expect(verdictOf({ isDefaultProfile: true, amountUsd, action, scores })).toMatchObject({ decision, reason })
-})
+])(
+  'with the default profile, %f USD, action %s and model scores %j give the decision %s because of %s',
+  (amountUsd, action, scores, decision, reason) => {
+    expect(verdictOf({ isDefaultProfile: true, amountUsd, action, scores })).toMatchObject({ decision, reason })
+  },
+)
 
 test.each([Number.NaN, -0.1, 1.1, Number.POSITIVE_INFINITY])('with a model score of %f, the models count as unavailable', (wrong) => {
   const scores = scoresOf(0.9, wrong, 0.9)

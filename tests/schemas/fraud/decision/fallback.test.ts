@@ -13,6 +13,9 @@ test.each([
   [10, undefined, 'APPROVE', true],
   [5_000, undefined, 'REVIEW', false],
   [Number.NaN, 400, 'REVIEW', false],
-] as const)('%f USD from an account of %s days: %s, monitor %s', (amount, accountAgeDays, decision, monitor) => {
-  expect(callersFallback({ amount, accountAgeDays })).toEqual({ decision, monitor })
-})
+] as const)(
+  'for %f USD from an account with an age of %s days, the decision of the fallback is %s and its field monitor is %s',
+  (amount, accountAgeDays, decision, monitor) => {
+    expect(callersFallback({ amount, accountAgeDays })).toEqual({ decision, monitor })
+  },
+)

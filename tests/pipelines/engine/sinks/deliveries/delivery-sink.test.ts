@@ -271,7 +271,7 @@ test('a failed record that Kafka does not accept into the retry topic is not ski
   await until(() => committed()?.offset === 2)
 })
 
-test('a sink soon gives up a partition even if Kafka does not acknowledge the write of a failed record, and the next sink delivers the record again', async () => {
+test('a sink stops within seconds even if Kafka does not acknowledge the write of a failed record, and the next sink delivers the record again', async () => {
   const { append, run, until, broker, control, calls, committed, runtime } = world()
   control.answer = (_value, attempt) => (attempt === 1 ? FAILED : DELIVERED)
   broker.publishGate = new Promise(() => {})
