@@ -58,8 +58,8 @@ interface Restoring {
   readonly task: StreamTask
   readonly positions: Map<string, StartPosition>
   /**
-   * The start positions that the group or the state knows. The reset policies of the sources determine all other
-   * positions.
+   * The start positions that are stored in the group or in the state. The reset policies of the sources determine all
+   * other positions.
    */
   readonly known: ReadonlyMap<string, StartPosition>
   /** True when the group has a committed offset for the input, or no record of the input has been read. */
@@ -275,7 +275,9 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     log.info({ topology, task: task.id, restored_records: records, took_ms: Math.round(runtime.monotonic() - startedAt) }, 'task_running')
   }
 
-  /** Returns true if the log has been shorter than when the restore began for too long. */
+  /**
+   * Returns true if, for more than `SHORT_LOG_MS`, the log has ended before the end that it had when the restore began.
+   */
   function isTooShort(open: OpenChangelog, { nextOffset, highWatermark }: PartitionData): boolean {
     if (nextOffset >= open.to || nextOffset < highWatermark) {
       open.shortSince = undefined
@@ -313,7 +315,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       if (isTooShort(open, data)) {
         const { task } = restoring
         log.warn({ topology, task: task.id, changelog: key, end: data.highWatermark, expected: open.to }, 'changelog_became_shorter')
-        // Only this task asks for the end again. The other tasks must not stop because of this log.
+        // Only the task of this log is reopened, and requests the end of the log again. The other tasks continue.
         deps.reopen(task)
       } else if (data.nextOffset >= open.to) {
         changelogs.delete(key)

@@ -83,8 +83,8 @@ export const matchPairs = topology(
     const emits = [matchEvents, matchNotifications, matchRelations]
 
     /**
-     * Follows a change of a pair: adds a new pair to `partners`, and emits the changed relations of both users, the
-     * event of a new match and, once per user and match, the push.
+     * Completes a change of a pair. Adds a new pair to `partners`. Emits the changed relations of both users, the event
+     * of a new match and, once per user and match, the push.
      * @param stored the row before the change; undefined if there was none
      * @param before shows whether the match is new
      * @returns the row after the change, in which both users of a match count as notified
@@ -121,7 +121,7 @@ export const matchPairs = topology(
         const key = relationKey(userId, people.otherId)
         const to = { partitionBy: userId, timestamp: ctx.now }
         const lifted = former && liftedBy(former, relation, people, { endedAt: before.ended_at ?? 0, countsFrom: after.counts_from })
-        // A tombstone has no value, so a separate record before it says which notes are lifted.
+        // A tombstone has no value, so a separate record before it contains the times up to which notes are lifted.
         if (lifted) ctx.emit(matchRelations, key, { ...(relation ?? nothingOf(people, ctx.now)), ...lifted }, to)
         if (!lifted || relation === null) ctx.emit(matchRelations, key, relation, to)
       }

@@ -152,8 +152,8 @@ function itemOf(document: CatalogDocument, categoryPath: string, updatedAt: numb
 }
 
 /**
- * Returns the attributes that have only one value among the variants. A colour that differs between variants says
- * nothing about the product.
+ * Returns the attributes that have only one value among the variants. A colour that differs between variants does not
+ * describe the product.
  */
 function singleAttributes(attributes: readonly string[]): Record<string, string> {
   const found = new Map<string, string | undefined>()
