@@ -293,7 +293,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   function commitOnce(): void {
     const session = backend.session(topology.name)
     const leaderEpoch = () => 0
-    // As in a worker, the other tasks take no part, so their `beforeCommit` hooks do not run.
+    // As in a worker, tasks without work take no part in the commit, so their `beforeCommit` hooks do not run.
     const involved = tasks.filter((task) => task.hasWork || task.positionsMoved)
     const prepared = encodeCommit(involved, session, leaderEpoch, fault)
     const offsets = producer.commitSync(prepared.offsets.values(), member)

@@ -177,8 +177,8 @@ export interface TickOptions {
    * - `wall`: wall-clock time, even without input
    * - `event`: the task's event time
    * - `caught-up`: wall-clock time, once everything that was in the sources at that time is processed. Use this clock
-   *   to close windows, because it does not mistake a backlog for a lack of input. After a restart the last time may
-   *   occur again.
+   *   to close windows, because a backlog delays its ticks until the backlog is processed. After a restart the last
+   *   time may occur again.
    */
   readonly clock: 'wall' | 'event' | 'caught-up'
   readonly stores?: readonly EngineStore[]

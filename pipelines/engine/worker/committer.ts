@@ -89,8 +89,8 @@ export interface Committer {
    */
   commit(): Promise<void>
   /**
-   * Commits like `commit`. If a row cannot be written, rolls back instead, so that the tasks find the record that
-   * caused this. Rejects with all other errors of `commit`.
+   * Commits like `commit`. If a row cannot be written, rolls back instead, so that the tasks process the records again
+   * and find the one that caused the failure. Rejects with all other errors of `commit`.
    */
   commitOrRollBack(): Promise<void>
   /**

@@ -163,7 +163,7 @@ export function membership(deps: MembershipDeps): Membership {
       .then((found) => {
         const deleted = counts.noteMissing(found)
         if (deleted.length > 0) log.error({ topology: topology.name, topics: deleted }, 'topics_deleted')
-        // The answer may come from a broker that has not learned of the new partitions or of a new topic yet.
+        // The answer may come from a broker whose metadata does not include the new partitions or a new topic yet.
         nextLook = runtime.monotonic() + (lacksCounts() || counts.mayBeMissing ? RETRY_MS : COUNTS_LOOK_MS)
         if (counts.grownIn(found).length === 0) return
         inbox.push({ generation: of, news: { counts: found } })

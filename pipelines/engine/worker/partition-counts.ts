@@ -56,7 +56,7 @@ export function partitionCounts(topology: string, parts: readonly SubTopology[],
     if (built !== undefined && sources.some((source) => countOf(source) !== built))
       return (
         `${listed}, but the state (${part.stores.join(', ')}) was built with ${built}: keys are now in different partitions from their state. ` +
-        "The engine cannot move the state, because it cannot determine which keys of a store belong to which record key: " +
+        'The engine cannot move the state, because it cannot determine which store keys belong to which record key: ' +
         `rebuild the state (docs/operations.md, "A topic gets more partitions"; group and topology ${topology})`
       )
     return differs(part) ? `${listed}: add partitions until the counts are equal` : undefined

@@ -168,7 +168,7 @@ export async function fetchStartOffsets(
   // A repartition topic gets another name when an update changes its records. The state of its readers then has no
   // committed offset, although the offsets of the group have not expired, and all records of the new topic are unread.
   // The offset of a single partition without new records may also expire, but by then the first records of that
-  // partition have been deleted.
+  // partition have been deleted, so its log no longer begins at offset 0.
   const isWhole = ({ topic, partition }: TopicPartition) => sourceStarts.get(partitionKey(topic, partition)) === 0
   const replaced = uncommitted.flatMap(({ sources }) => sources).filter((source) => repartitions.has(source.topic) && isWhole(source))
   const isKept = replaced.length > 0 && (await group.committed(inputs())).size > 0

@@ -31,8 +31,8 @@ export interface WarmUpProgress {
 /**
  * Lets a new worker copy the state of its future partitions before it asks the group for these partitions. Meanwhile
  * their current owners continue to process them. Until it asks, the worker is a learner: a member of the group that
- * subscribes to a changelog and to none of the sources. All other workers see the learner, and copy the state of the
- * partitions that they will get when it becomes active.
+ * subscribes to a changelog and to none of the sources. All other workers find the learner in the group, and copy the
+ * state of the partitions that they will get when it becomes active.
  */
 export interface WarmUp {
   /**
