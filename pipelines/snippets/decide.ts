@@ -52,8 +52,8 @@ function whenAlive(snippet: Snippet | undefined, now: number, decide: (alive: Sn
 }
 
 /**
- * Marks a snippet as gone. Nobody can read the snippet any longer, so data about it must not be kept: its author, title
- * and excerpt, the hash of its content, and the ids of other versions are removed.
+ * Marks a snippet as gone. Nobody can read the snippet any longer, so data about it must not be kept. Removes its
+ * author, title and excerpt, the hash of its content, and the ids of other versions.
  */
 export function gone(snippet: Snippet, how: { readonly is_deleted?: true; readonly is_expired?: true }, now: number): Snippet {
   const erased = { user_id: null, username: null, title: null, content_hash: '', predecessor: null, root: null, excerpt: '' }

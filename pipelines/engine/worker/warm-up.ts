@@ -104,8 +104,9 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   }
 
   /**
-   * Returns how many records the worker's future tasks lack; undefined if there is no warm-up: no other worker is
-   * active, this worker's slot still has an active member, the records cannot be counted, or the worker stops.
+   * Returns how many records the worker's future tasks lack. Returns undefined if no warm-up is possible: no other
+   * worker is active, this worker's slot still has an active member, the records cannot be counted, or the worker
+   * stops.
    */
   async function missingRecords(): Promise<number | undefined> {
     while (!stopping.aborted) {

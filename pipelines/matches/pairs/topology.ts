@@ -130,9 +130,9 @@ export const matchPairs = topology(
     /**
      * A change of a pair may lift the API's notes about a block or an ended match. Returns the times up to which notes
      * are lifted. Later notes stay, because they are about later decisions. A slow API process may store its note about
-     * a block after the block was already lifted, so the time stays in the user's notes and makes such a late note
-     * ineffective. When a user is deleted, only this record can lift the notes of the other user, because the deletion
-     * itself is processed in the partition of the deleted user.
+     * a block after the block was already lifted. The time therefore stays in the user's notes and makes such a late
+     * note ineffective. When a user is deleted, only this record can lift the notes of the other user, because the
+     * deletion itself is processed in the partition of the deleted user.
      */
     function liftedBy(former: MatchRelation, relation: MatchRelation | null, { userId, otherId }: Related, { endedAt, countsFrom }: Times) {
       const isReopened = former.has_ended && !relation?.has_ended

@@ -2,7 +2,9 @@ import { placeOf, unpackIds } from '../../../schemas/recommendations/events/pack
 import { isViewed, weightOf } from '../../../schemas/recommendations/events/weights.ts'
 import type { Interaction, ItemActivity, UserState } from '../../../schemas/recommendations/types.ts'
 
-/** Collects the activities of items between two commits, so that a hot item causes hardly more records than others. */
+/**
+ * Collects the activities of items between two commits, so that a hot item causes hardly more records than other items.
+ */
 export interface Activities {
   /**
    * Adds an interaction.
