@@ -41,7 +41,7 @@ export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unkn
     const { current, isAhead } = await usableIndex(deps, family, found, topicId, turn)
     await removeFormer(family, found, turn)
     const build: Build = { index: index.name, requestId, request: request?.value, startedAt: runtime.now() }
-    // An earlier keeper may have published the index for this request and then died.
+    // An earlier keeper may have published the index for this request and then ended before it reported this.
     const isDone = current !== undefined && requestId !== undefined && (completed.has(requestId) || current.requestId === requestId)
     const isWanted = request !== undefined || current === undefined || isAhead || !hasForm(current, index)
     if (isWanted && !isDone) {

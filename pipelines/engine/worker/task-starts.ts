@@ -30,7 +30,7 @@ import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
 
 /**
  * How long a restore waits at the end of a log that has become shorter than it was when the restore began. The log may
- * have lost records in an unclean leader election. But a new leader may also need some time, usually less than a
+ * have lost records in an unclean leader election. However, a new leader may also need some time, usually less than a
  * second, before readers see all of its records.
  */
 const SHORT_LOG_MS = 30_000
