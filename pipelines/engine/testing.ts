@@ -1,7 +1,7 @@
 /**
- * The engine's interface for tests: drivers that run a topology in memory with a manual clock and simulate crashes, and
- * the in-memory broker, registry and database for tests that run a complete worker. Production code does not use this
- * interface.
+ * The engine's interface for tests. It contains drivers that run a topology in memory with a manual clock and simulate
+ * crashes. It also contains the in-memory broker, registry and database for tests that run a complete worker.
+ * Production code does not use this interface.
  */
 export { memoryBroker } from '../../kafka/memory/broker.ts'
 export { memoryRegistry } from '../../kafka/memory/registry.ts'

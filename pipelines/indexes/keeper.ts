@@ -19,9 +19,9 @@ const FORMER_KEPT_MS = 2_000
 
 /**
  * Makes sure that an index exists. Builds the index on request. Also builds it if it does not exist, has lost its data,
- * was filled from another log, is ahead of its topic, or was built with a `version`, settings or mappings that differ
- * from those of this program. Searches use the old index until the new index is complete. If an earlier keeper has left
- * a build unfinished, continues that build.
+ * was filled from another log, or is ahead of its topic. The same applies if it was built with a `version`, settings or
+ * mappings that differ from those of this program. Searches use the old index until the new index is complete. If an
+ * earlier keeper has left a build unfinished, continues that build.
  */
 export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unknown, unknown>): Promise<void> {
   const { index, topic, client, runtime } = deps
@@ -41,7 +41,7 @@ export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unkn
     const { current, isAhead } = await usableIndex(deps, family, found, topicId, turn)
     await removeFormer(family, found, turn)
     const build: Build = { index: index.name, requestId, request: request?.value, startedAt: runtime.now() }
-    // An earlier keeper may have published the index for this request and then died.
+    // An earlier keeper may have published the index for this request and then ended before it reported this.
     const isDone = current !== undefined && requestId !== undefined && (completed.has(requestId) || current.requestId === requestId)
     const isWanted = request !== undefined || current === undefined || isAhead || !hasForm(current, index)
     if (isWanted && !isDone) {

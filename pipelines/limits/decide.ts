@@ -36,7 +36,10 @@ export function decideLimit(stored: LimitSetting | undefined, command: LimitComm
   }
 }
 
-/** Returns the seeded rule for a key; undefined if there is none. Seeded rules exist without having been created. */
+/**
+ * Returns the seeded rule for a key; undefined if there is none. Seeded rules exist even if no setting is stored for
+ * their keys.
+ */
 export function seededRule(key: string): LimitRule | undefined {
   return seededLimits.find(({ rule_id }) => key === `rule:${rule_id}`)
 }

@@ -60,7 +60,7 @@ function whenAllowed(link: Link | undefined, command: LinkCommand, decide: (link
 }
 
 function update(link: Link, command: LinkCommand, now: number): LinkDecision {
-  // The whole command is refused, because a caller who gets the answer `updated` relies on all of its changes.
+  // The whole command is refused, because the answer `updated` means that all changes of the command were made.
   if (link.is_blocked && command.is_active === true && !command.is_admin) return { answer: { outcome: 'blocked' } }
   const expires_at = command.sets_expiry ? command.expires_at : link.expires_at
   const expired_url = command.sets_expired_url ? command.expired_url : link.expired_url

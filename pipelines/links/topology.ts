@@ -12,7 +12,7 @@ const EXPIRE_EVERY_MS = 1_000
 /**
  * Maximum number of links that one tick expires. Expiring this many takes a few milliseconds, during which commands
  * wait; the next tick continues. The number is nine times a partition's share of the peak in the performance target
- * (3,500 new links a second over 64 partitions), so that expiry keeps up even if every link expires.
+ * (3,500 new links a second over 64 partitions). Expiry therefore keeps up even if every link expires.
  */
 const EXPIRED_PER_TICK = 500
 

@@ -17,7 +17,7 @@ export function matchErasure(context: SinkContext): Runner {
     {
       name: 'match-erasure',
       rewrites: REWRITES_AFTER_DELETION,
-      // False, because the first run finds the deletions of the last days anyway.
+      // The value is false, because the first run finds the deletions of the last days anyway.
       isUnknownAtStart: false,
       open(client) {
         const eraser = userEraser(client, { cluster: config.clickhouseCluster })

@@ -21,8 +21,8 @@ const LIMITS = { maxRecords: 16, maxBytes: 16 * 1_024, lingerMs: 0 }
 const WORTHLESS_AFTER_MS = 30_000
 
 /**
- * Creates the target that builds the stacks for which `stack-refill-requests` ask. A failed request is only logged and
- * an old request is skipped, because a feed without a valid stack runs the search itself.
+ * Creates the target that builds the stacks that are requested in the topic `stack-refill-requests`. A failed request
+ * is only logged and an old request is skipped, because a feed without a valid stack runs the search itself.
  */
 export function refillTarget({ refill, runtime }: RefillTargetDeps): SinkTarget {
   async function tryRefill(partition: number, userId: string): Promise<void> {

@@ -21,7 +21,7 @@ export function decideSnippet(snippet: Snippet | undefined, command: SnippetComm
 
 /** Creates a snippet. An id is never reused, even after its snippet was deleted. */
 function create(snippet: Snippet | undefined, { user_id, snippet: asked }: SnippetCommand, { key, now }: CommandFacts): SnippetDecision {
-  // A command without a snippet only asks whether an earlier decision exists, and none does.
+  // A command without a snippet only asks for the answer to an earlier command. This code runs only if there is none.
   if (asked === null) return NOT_FOUND
   if (snippet !== undefined) return { answer: { outcome: 'taken' } }
   const { lifetime_ms, ...what }: NewSnippet = asked
@@ -52,8 +52,8 @@ function whenAlive(snippet: Snippet | undefined, now: number, decide: (alive: Sn
 }
 
 /**
- * Marks a snippet as gone. Nobody can read the snippet any longer, so data about it must not be kept: its author, title
- * and excerpt, the hash of its content, and the ids of other versions are removed.
+ * Marks a snippet as gone. Nobody can read the snippet any longer, so data about it must not be kept. Removes its
+ * author, title and excerpt, the hash of its content, and the ids of other versions.
  */
 export function gone(snippet: Snippet, how: { readonly is_deleted?: true; readonly is_expired?: true }, now: number): Snippet {
   const erased = { user_id: null, username: null, title: null, content_hash: '', predecessor: null, root: null, excerpt: '' }

@@ -22,7 +22,7 @@ export function snippetErasure(context: SinkContext): Runner {
         const cluster = { cluster: config.clickhouseCluster }
         const purger = tablePurger(client, snippetsPurge, cluster)
 
-        /** Does not throw, because a table that cannot be dropped must not keep the purger from its work. */
+        /** Does not throw, because the purger must run even if a table cannot be dropped. */
         async function dropEarlier() {
           try {
             if (await dropEarlierSnippets(client, cluster)) runtime.log.info({}, 'earlier_snippets_dropped')

@@ -15,7 +15,7 @@ export const snippetViews = topology(
   function declareSnippetViews(t) {
     // The store keeps one small row per snippet that was ever read, even after the snippet is deleted. The store of
     // snippets grows at least as fast, because it also keeps a row for each deleted snippet, so that no id is assigned
-    // twice. This topology reads no decisions, so it does not know which snippets are gone. A row must not expire by
+    // twice. This topology reads no decisions, so it cannot determine which snippets are gone. A row must not expire by
     // time either: the count would begin again at 1, and a snippet ignores counts that are lower than its own.
     const totals = keyedStore('totals', { key: utf8, value: avro('snippets/SnippetViews') })
     let pending = new Map<string, number>()

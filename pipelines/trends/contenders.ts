@@ -51,9 +51,9 @@ let values = new Float64Array(FIRST_TERMS)
 /**
  * Tracks the terms that may rank among the best in one region, without remembering all terms of the region.
  *
- * Remembers at most 2 × `keep` terms, once their bounds are known. Values fall as the window advances, and grow only by
- * contributions. All contributions are reported with `offer`. A term that was below the floor when it was last offered
- * is therefore still below it, and the best terms above the floor are exact.
+ * Remembers at most 2 × `keep` terms, once their bounds are known. A term is offered with the highest value that it can
+ * have until its next offer. A term that was below the floor when it was last offered is therefore still below the
+ * floor, and the best terms above the floor are exact.
  */
 export class Contenders {
   readonly #keep: number

@@ -18,8 +18,8 @@ export interface Topic {
   /** Up to `MAX_RELATED` leaders of other topics that share tweets with this one, most similar first. */
   readonly related: readonly RankedTerm[]
   /**
-   * The drawn tweet of the leader that was also drawn for the most other terms among the best; null if the leader has
-   * no drawn tweet or is not among the best `FOLDED_TERMS`.
+   * Of the leader's drawn tweets, the one that was also drawn for the most other terms among the best. Null if the
+   * leader has no drawn tweet or is not among the best `FOLDED_TERMS`.
    */
   readonly typicalTweet: bigint | null
 }
@@ -50,8 +50,8 @@ interface Related {
 
 /**
  * Groups the best terms of a region into topics. Terms of a topic share most of their tweets. A term joins the leader
- * with which it has the largest overlap, so all variants of a topic share tweets with the term that names the topic,
- * and not just with each other.
+ * with which it has the largest overlap. All variants of a topic therefore share tweets with the term that names the
+ * topic, and not just with each other.
  * @param ranked best first
  * @returns the topics, best first; each term below the best `FOLDED_TERMS` is a topic of its own
  */

@@ -38,9 +38,9 @@ export type LeadingTerms = ReturnType<typeof leadingTerms>
 
 /**
  * Keeps the leading terms of a partition in each region. A term must be offered whenever its contributions change. The
- * offer computes an upper bound for the count or score of the term. Terms without a baseline are kept by count, because
- * the divisor that turns their count into a score is the same for all of them and is known only in the third stage.
- * Terms with a baseline are kept by score. A term can change its kind only at the beginning of an hour.
+ * offer computes an upper bound for the count or score of the term. Terms with a baseline are kept by score. Terms
+ * without a baseline are kept by count. The divisor that turns their count into a score is the same for all of them,
+ * and is known only in the third stage. A term can change its kind only at the beginning of an hour.
  *
  * Baselines change from minute to minute, so a score can rise without a contribution. The bound of a term with a
  * baseline is therefore its score with the lowest baseline up to the end of the next hour. Such a term must be offered

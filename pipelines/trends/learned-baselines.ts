@@ -48,9 +48,9 @@ export function learnedBaselines({ frequent, baselines }: LearnedBaselinesOption
 
   /**
    * Returns a copy of a baseline that also contains the hours that are not final yet because a partition of the first
-   * stage is stuck. Without these hours, a term would seem to have been silent in them. The counts of these hours lack
-   * the contributions from the stuck partition, but so do the windows with which they are compared. The stored baseline
-   * does not change.
+   * stage is stuck. Without these hours, a term would seem to have no contributions in them. The counts of these hours
+   * lack the contributions from the stuck partition, but so do the windows with which they are compared. The stored
+   * baseline does not change.
    */
   function withOpenHours(baseline: TermBaseline, state: TermState, upTo: number): TermBaseline {
     const { hours_of_week, means, weeks } = baseline

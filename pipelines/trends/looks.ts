@@ -111,7 +111,9 @@ export class Looks {
     this.#size = terms.length
   }
 
-  /** Updates the baseline of a term that has one, and thereby its score. The baseline changes from minute to minute. */
+  /**
+   * Updates the baseline of a term that has one. The baseline, and with it the score, changes from minute to minute.
+   */
   renew(term: number, lastMinute: number): void {
     if (!this.isKnown(term)) return
     const at = term * USUALS

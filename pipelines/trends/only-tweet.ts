@@ -9,8 +9,8 @@ import { DAY_HOURS, NO_BASELINE } from './term-state.ts'
 import { hourOfMinute, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
 
 /**
- * A rare term with a single contribution, as one region sees it. Nearly all candidates in quiet regions have only one
- * contribution. Building a state with buckets for each of them would take most of the time of a renewal.
+ * The data of a rare term with a single contribution, for one region. Nearly all candidates in quiet regions have only
+ * one contribution. Building a state with buckets for each of them would take most of the time of a renewal.
  */
 export interface OnlyTweet {
   readonly spelling: string
@@ -21,7 +21,7 @@ export interface OnlyTweet {
 }
 
 /**
- * Returns the only contribution to a rare term, as one region sees it.
+ * Returns the only contribution to a rare term if the contribution is counted in the region.
  * @param row the encoded row of a rare term
  * @param parts the parts that were read from the same row
  * @returns undefined if the term has several contributions, or none in the region

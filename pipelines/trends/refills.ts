@@ -28,9 +28,9 @@ interface Position {
 const BEGINNING: Position = { kind: 'frequent', from: undefined }
 
 /**
- * Collects new contenders for regions whose contenders are about to run out, as they do everywhere when fewer tweets
- * arrive than an hour ago. Each ranking visits a part of the stored terms, and all regions share this pass. A ranking
- * would otherwise have to visit all terms at once, which takes so long that lists become stale.
+ * Collects new contenders for regions whose contenders are about to run out. This happens in all regions when fewer
+ * tweets arrive than an hour earlier. Each ranking visits a part of the stored terms, and all regions share this pass.
+ * A ranking would otherwise have to visit all terms at once, which takes so long that lists become stale.
  */
 export function refills({ leading, terms, refilled, termsPerRanking = TERMS_PER_RANKING }: RefillsOptions) {
   const given = new TextBytes()

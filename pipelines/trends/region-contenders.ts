@@ -58,8 +58,9 @@ export class RegionContenders {
   }
 
   /**
-   * Begins to collect new contenders, because the present ones are about to run out. From now on, `offer` offers terms
-   * to both. All other terms must be given to `offerRefill` before `endRefill` is called.
+   * Begins to collect new contenders, because the present ones are about to run out. From now on, `offer` also offers
+   * terms to the new contenders. All terms that are not given to `offer` must be given to `offerRefill` before
+   * `endRefill` is called.
    */
   beginRefill(): void {
     this.#refill = { fresh: new Contenders(this.#keep.fresh, this.table), known: new Contenders(this.#keep.known, this.table) }

@@ -161,13 +161,13 @@ export function regionRankings(options: RegionRankingsOptions) {
   function lookOf(woeid: number, name: string, state: TermState): Look & { candidate: TrendCandidate } {
     const { lastMinute } = leading
     const greatest = greatestCountFrom(state, lastMinute)
-    // A term that neither this window nor a later one contains is not a contender of either kind, so it needs no usual
-    // counts. It may also be a rare term, which has no baseline.
+    // A term without contributions in this window or a later one is not a contender of either kind, so it needs no
+    // usual counts. Such a term may also be rare, and rare terms have no baseline.
     const usual = greatest > 0 && leading.isKnown(state) ? usualOf(termKey(woeid, name), state, lastMinute) : undefined
     const baseline = usual && usualInWindow(usual, lastMinute)
     const candidate = candidateOf(name, state, windowCount(state, lastMinute), baseline, lastMinute)
-    // If a candidate has few tweets, as most candidates have, they are drawn now. Reading the state again later would
-    // cost more.
+    // The tweets of a term with few tweets are drawn now, because reading the state again later would cost more. Most
+    // candidates have few tweets.
     const hasDrawn = state.samples.length < KEPT_SAMPLES * SAMPLE_BYTES
     if (hasDrawn) candidate.drawn = drawnOf(state)
     const { count, tracked } = candidate

@@ -13,8 +13,8 @@ const MAX_NUMBER_BYTES = 5
 const TIME_BYTES = 6
 const DOUBLE_BYTES = 8
 /**
- * Flag in the lowest bit of an entry's first number: the term is tracked. The remaining bits say which report has the
- * details; 0 is this report.
+ * Flag in the lowest bit of an entry's first number: the term is tracked. The remaining bits identify the report that
+ * has the details; 0 is this report.
  */
 const TRACKED = 1
 

@@ -47,7 +47,7 @@ export function recordOutcomes({ topology, context, outputs, metrics, failed }: 
   const deadLetters = deadLetterTopicName(topology)
 
   function settle(queue: RecordQueue, outcome: Exclude<Outcome, void>): boolean {
-    // Code without types may return null.
+    // Untyped code may return null.
     if ((outcome as unknown) === null) throw refused('null')
     switch (outcome.outcome) {
       case 'drop':

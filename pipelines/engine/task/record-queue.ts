@@ -123,9 +123,9 @@ export class RecordQueue {
   }
 
   /**
-   * Decodes the next slice. It ends after `limit` records, or after the record with which the values reach `bytes`. It
-   * also ends before a record whose schema is not loaded yet (`waitsForSchema`). Must be called only after every record
-   * of the previous slice has been processed.
+   * Decodes the next slice. It ends after `limit` records, or after the record whose value brings the total size of the
+   * values to `bytes`. It also ends before a record whose schema is not loaded yet (`waitsForSchema`). Must be called
+   * only after every record of the previous slice has been processed.
    * @returns the number of decoded records
    */
   decode(limit: number, bytes = Infinity): number {

@@ -4,8 +4,8 @@ import type { RecordQueue } from './record-queue.ts'
 export type IdlingSource = Pick<RecordQueue, 'queuedRecords' | 'position' | 'readableEnd' | 'fetchedAt'>
 
 /**
- * Decides when a task with several sources waits for a source that has no queued records, so that the records of all
- * sources are processed in the order of their timestamps (KIP-695).
+ * Decides when a task with several sources waits for a source that has no queued records. Because of the wait, the task
+ * processes the records of all sources in the order of their timestamps (KIP-695).
  */
 export interface TaskIdling {
   /**

@@ -51,7 +51,7 @@ export interface StartPosition {
   readonly streamTime: number
   /** The leader epoch that was committed with the offset. */
   readonly leaderEpoch?: number
-  /** True if neither the group nor the state has an offset, so that the reset policy determined this one. */
+  /** True if the reset policy determined this offset, because neither the group nor the state has one. */
   readonly isReset?: boolean
 }
 
@@ -177,7 +177,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
   /** Positions of the last commit that was started. */
   let committedPositions: readonly number[] = []
   /**
-   * True while a start position is not committed that the reset policy of its source might not choose again. With
+   * True while there is an uncommitted start position that the reset policy of its source might not choose again. With
    * `latest`, the next start would skip the records that arrived in the meantime. With `fail`, the next start could be
    * refused: a partition that was added while this worker was running is read from its beginning, but another worker
    * would apply the policy. The task processes nothing until the position is committed, because even a failed record
@@ -219,8 +219,8 @@ export function streamTask(deps: TaskDeps): StreamTask {
   }
 
   /**
-   * Throws if an earlier commit could not write a row, and the repetition has shown that no record caused this. A tick
-   * that changed the row may not have run again, so this commit could succeed without the tick's work.
+   * Throws if an earlier commit could not write a row, and the repetition has shown that no record caused the failure.
+   * A tick that changed the row may not have run again, so this commit could succeed without the tick's work.
    */
   function expectCause(): void {
     if (!repeats) return

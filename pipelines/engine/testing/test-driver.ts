@@ -75,9 +75,9 @@ export interface PipeOptions {
 }
 
 /**
- * Runs a topology on a broker, a database and a clock in memory. Everything happens synchronously inside the calls,
- * with the worker's own code. The driver runs all sub-topologies and partitions, and each stage reads what the previous
- * stage has committed.
+ * Runs a topology with an in-memory broker, an in-memory database and a manual clock. Everything happens synchronously
+ * inside the calls, with the worker's own code. The driver runs all sub-topologies and partitions, and each stage reads
+ * what the previous stage has committed.
  */
 export interface TestDriver {
   /** Epoch ms. */
@@ -239,9 +239,10 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   }
 
   /**
-   * Restarts all tasks from the last commit. They must repeat the records since then if one of these records has failed
-   * and can be skipped.
-   * @throws the error if it has another cause; a worker would have stopped, so nothing uncommitted may remain
+   * Restarts all tasks from the last commit. If one of the records since then has failed and can be skipped, the tasks
+   * process these records again.
+   * @throws the error in all other cases, in which a worker would stop. The restart has then dropped all uncommitted
+   * results.
    */
   function repeat(error: unknown): void {
     const canContinue = failed.note(error)
@@ -292,7 +293,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   function commitOnce(): void {
     const session = backend.session(topology.name)
     const leaderEpoch = () => 0
-    // As in a worker, the other tasks take no part, so their `beforeCommit` hooks do not run.
+    // As in a worker, tasks without work take no part in the commit, so their `beforeCommit` hooks do not run.
     const involved = tasks.filter((task) => task.hasWork || task.positionsMoved)
     const prepared = encodeCommit(involved, session, leaderEpoch, fault)
     const offsets = producer.commitSync(prepared.offsets.values(), member)

@@ -124,7 +124,8 @@ export interface TimeClosing {
 
 /**
  * Creates the object that closes times for a stream.
- * @param stages the stages that send markers into the stream: all of them, and those that only forward times
+ * @param stages the stages that send markers into the stream. `all` contains all of them, and `forwarding` contains
+ * those that only forward times.
  * @param partitions the partition count of this stage. The markers that it forwards contain this count.
  */
 export function timeClosing(

@@ -8,15 +8,12 @@ import type { TimeStore } from './time-store.ts'
 export interface TimeGate {
   accept(marker: TimeMarker): void
   /**
-   * Returns a time that can be closed now; undefined when there is none. Either all upstream partitions have sent a
-   * marker for this time or (in a first stage) for a later time, or enough of them have sent a marker for this time
-   * (`CloseWithout`).
+   * Returns a time that can be closed now; undefined when there is none. A time can be closed if all upstream
+   * partitions have sent a marker that covers it. A marker of a first stage also covers all earlier times. A time can
+   * also be closed if enough partitions have sent a marker for exactly this time (`CloseWithout`).
    */
   due(): number | undefined
-  /**
-   * Returns the number of upstream partitions that have sent no marker for this time or (in a first stage) for a later
-   * time.
-   */
+  /** Returns the number of upstream partitions that have sent no marker that covers this time; see `due`. */
   missing(time: number): number
   /** Closes a time. Times are closed in ascending order, each of them at most once. */
   close(time: number): void
@@ -34,7 +31,7 @@ const SENT_PREFIX = 'sent/'
 
 /**
  * For a first stage, the gate uses the last marker of each partition, not the highest one. A marker can be lower than
- * an earlier one because the partition has a new owner whose clock is slightly behind, or because the earlier marker
+ * an earlier one for two reasons: the partition has a new owner whose clock is slightly behind, or the earlier marker
  * was sent while the clock was ahead. In both cases only the lower time is certain, and later times wait for the next
  * marker.
  *

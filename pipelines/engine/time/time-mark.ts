@@ -33,10 +33,11 @@ const LOST_AFTER_MS = 30_000
 
 /**
  * A time W is due once a fetch was sent at W + delay or later. For each source, the high watermark in the response to
- * such a fetch is the target. W is ready when all sources are processed up to their targets. There is only one due time
- * at once: the stage first processes its backlog up to the targets, and then gets new targets, for the latest time that
- * is due by then. Times that passed while the worker was stopped are therefore skipped. If a log has lost the records
- * before its target, its new end becomes the target. Otherwise, time would stand still until as many records follow.
+ * such a fetch is the target. W is ready when all sources are processed up to their targets. Only one time is due at
+ * any moment. The stage first processes its backlog up to the targets, and then gets new targets for the latest time
+ * that is due by then. Times that passed while the worker was stopped are therefore skipped. If a log has lost the
+ * records before its target, its new end becomes the target. Otherwise, no time would be ready until as many new
+ * records have arrived as were lost.
  *
  * When the clock is set back, times start again from the new reading, because earlier markers for times after that
  * reading are no longer valid. Later stages do not close a time twice.

@@ -107,7 +107,7 @@ export interface Stream<K, V> {
     handler: (ctx: Context) => void,
   ): Stream<K, V>
   /**
-   * Passes the wall clock on to later stages: sends time marker W (a multiple of `everyMs`) to every partition of `to`
+   * Passes the wall clock on to later stages. Sends time marker W (a multiple of `everyMs`) to every partition of `to`
    * once everything that was in this task's sources at W + delayMs is processed.
    */
   markTime(options: { everyMs: number; delayMs: number; to: AnyTopic }): Stream<K, V>
@@ -177,8 +177,8 @@ export interface TickOptions {
    * - `wall`: wall-clock time, even without input
    * - `event`: the task's event time
    * - `caught-up`: wall-clock time, once everything that was in the sources at that time is processed. Use this clock
-   *   to close windows, because it does not mistake a backlog for a lack of input. After a restart the last time may
-   *   occur again.
+   *   to close windows, because a backlog delays its ticks until the backlog is processed. After a restart the last
+   *   time may occur again.
    */
   readonly clock: 'wall' | 'event' | 'caught-up'
   readonly stores?: readonly EngineStore[]
@@ -201,7 +201,7 @@ export interface Context {
   readonly partitions: number
   /** Wall clock, epoch ms. */
   readonly now: number
-  /** The highest event time that this task has seen, epoch ms; -1 before the first record. */
+  /** The highest event time that this task has reached, epoch ms; -1 before the first record. */
   readonly streamTime: number
   emit<K, V>(topic: Topic<K, V>, key: K, value: V | null, options?: EmitOptions): void
   /** Sends a record to every partition of the topic. */

@@ -4,9 +4,9 @@ export class TopologyError extends Error {
 }
 
 /**
- * Thrown when the author's code has thrown an error or broken a rule of the engine, when a record has failed and its
- * source has the policy `fail`, or when a value of a store cannot be read or written. The worker stops, unless the
- * policy of a source lets it skip the record that failed (`RecordFailure`, `RowFailure`).
+ * Thrown when the author's code has thrown an error or broken a rule of the engine. Also thrown when a record has
+ * failed and its source has the policy `fail`, or when a value of a store cannot be read or written. The worker stops,
+ * unless the policy of a source lets it skip the record that failed (`RecordFailure`, `RowFailure`).
  */
 export class ProcessorError extends Error {
   override readonly name = 'ProcessorError'

@@ -12,9 +12,9 @@ const REPARTITION_RETENTION_MS = 7 * 24 * 3_600_000
  */
 const DEAD_LETTER_RETENTION_MS = 30 * 24 * 3_600_000
 /**
- * How long tombstones stay in a changelog. State that was last complete longer ago may have missed some tombstones, so
- * it is restored from the beginning. If other workers write in the meantime, the retention is therefore also the
- * longest downtime after which a worker can still use its own state folder.
+ * How long tombstones stay in a changelog. State that was last complete more than this time ago may have missed some
+ * tombstones, so it is restored from the beginning. If other workers write in the meantime, the retention is therefore
+ * also the longest downtime after which a worker can still use its own state folder.
  */
 export const CHANGELOG_DELETE_RETENTION_MS = 24 * 3_600_000
 

@@ -17,7 +17,7 @@ import type { StreamTask, TaskProgress } from '../task/task.ts'
  * - 5 written: the database contains the state, the changelog positions and the source offsets, written in one batch.
  *
  * Steps 2 to 4 wait for the brokers, and in the meantime the worker processes the next records (docs/adr/0007). The
- * changes of these records are not part of this commit: step 1 takes the state's batch and the tasks' positions, and
+ * changes of these records are not part of this commit. Step 1 takes the state's batch and the tasks' positions, and
  * the producer holds back the records of the next transaction until step 4 is done.
  */
 export type CommitFaultPoint = 'encoded' | 'produced' | 'offsets-added' | 'committed' | 'written'

@@ -45,7 +45,7 @@ const AGE_REFRESH_MS = 3_600_000
  * costs several requests, whatever its size.
  */
 const SPACING_PER_COMMIT = 2
-/** Upper limit of the spacing between commits, because callers wait for commits. */
+/** Upper limit of this minimum time. It is low, because callers wait for commits. */
 const LONGEST_SPACING_MS = 50
 /**
  * How long before the earliest start of the next commit the worker fetches again, so that the commit contains the
@@ -89,8 +89,8 @@ export interface Committer {
    */
   commit(): Promise<void>
   /**
-   * Commits like `commit`. If a row cannot be written, rolls back instead, so that the tasks find the record that
-   * caused this. Rejects with all other errors of `commit`.
+   * Commits like `commit`. If a row cannot be written, rolls back instead, so that the tasks process the records again
+   * and find the one that caused the failure. Rejects with all other errors of `commit`.
    */
   commitOrRollBack(): Promise<void>
   /**
@@ -221,10 +221,11 @@ export function committer(deps: CommitterDeps): Committer {
     const preparedAt = runtime.now()
     lastCommitAt = preparedAt
     // A tick of the caught-up clock runs in step 1 and often changes nothing, so there may be nothing to send. Without
-    // an answer from the brokers, it is unknown whether this worker still owns the partitions, so the write time stays.
+    // an answer from the brokers, it is unknown whether this worker still owns the partitions, so the write time is not
+    // refreshed.
     if (!moved && sentSince === undefined && producer.pendingBytes === 0) return write(prepared, NOTHING_SENT, undefined)
-    // This commit also refreshes the write time of idle tasks, because a busy worker may never find the time to ask the
-    // group. The brokers accept the commit only from a member, so no request to the group is necessary.
+    // This commit also refreshes the write time of idle tasks, because `refreshAge` runs only while no task has work.
+    // The brokers accept the commit only from a member, so no request to the group is necessary.
     const refreshes = elapsed(lastAgeRefresh, preparedAt) >= AGE_REFRESH_MS
     if (refreshes) lastAgeRefresh = preparedAt
     const idle = refreshes ? running.filter((task) => !involved.includes(task)) : []
@@ -382,8 +383,8 @@ export function committer(deps: CommitterDeps): Committer {
       if (underWay !== undefined || !hasWork()) return Infinity
       return commitsAtOnce() ? now : lastCommitAt + spacingMs()
     },
-    // The minimum time between commits is ignored here, because the commit in flight may end soon and thereby shorten
-    // it.
+    // The minimum time between commits is ignored here. It depends on the duration of the last commit, so it may become
+    // shorter when the commit in flight ends.
     collectMs: (now) => Math.max(0, commitSoonMs - elapsed(lastCommitAt, now) - FETCH_BEFORE_COMMIT_MS),
     reset() {
       lastCommitAt = runtime.now()

@@ -36,7 +36,7 @@ export function transactionalIdPrefix(name: string): string {
 
 /**
  * Returns the transactional ids of worker slots that no longer have a member in the group.
- * @param memberIds the ids of all members that the group coordinator knows
+ * @param memberIds the ids of all members of the group
  */
 export function idsWithoutMember(name: string, transactionalIds: readonly string[], memberIds: readonly string[]): string[] {
   const prefix = transactionalIdPrefix(name)

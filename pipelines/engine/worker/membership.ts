@@ -83,7 +83,7 @@ export interface MembershipDeps {
 
 /**
  * Pause between two checks of the partition counts. A worker that is assigned new partitions of a source learns about
- * them at once, from the group. It depends on this check for partitions that are assigned to other workers, and for the
+ * them at once, from the group. This check is needed for partitions that are assigned to other workers, and for the
  * partitions of outputs.
  */
 const COUNTS_LOOK_MS = 30_000
@@ -163,7 +163,7 @@ export function membership(deps: MembershipDeps): Membership {
       .then((found) => {
         const deleted = counts.noteMissing(found)
         if (deleted.length > 0) log.error({ topology: topology.name, topics: deleted }, 'topics_deleted')
-        // The answer may come from a broker that has not learned of the new partitions or of a new topic yet.
+        // The answer may come from a broker whose metadata does not include the new partitions or a new topic yet.
         nextLook = runtime.monotonic() + (lacksCounts() || counts.mayBeMissing ? RETRY_MS : COUNTS_LOOK_MS)
         if (counts.grownIn(found).length === 0) return
         inbox.push({ generation: of, news: { counts: found } })
@@ -183,7 +183,8 @@ export function membership(deps: MembershipDeps): Membership {
     const grown = counts.grownIn(found)
     if (grown.length === 0) return
     if (!tasks.atRest) {
-      // Group events must not wait until the running time handlers finish, so the counts wait instead.
+      // The counts go back to the inbox until the running time handlers finish, because waiting here would delay group
+      // events.
       inbox.push({ generation, news: { counts: found } })
       return
     }

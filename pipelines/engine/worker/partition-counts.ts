@@ -17,7 +17,7 @@ export interface PartitionCounts {
    * has fallen behind.
    */
   readonly missing: readonly string[]
-  /** True when the last answer lacked a topic that the answer before contained. */
+  /** True when the last answer lacked a topic that the previous answer contained. */
   readonly mayBeMissing: boolean
   /** Notes which topics are missing from an answer. @returns the topics that `missing` did not contain before */
   noteMissing(found: ReadonlyMap<string, number>): string[]
@@ -56,7 +56,7 @@ export function partitionCounts(topology: string, parts: readonly SubTopology[],
     if (built !== undefined && sources.some((source) => countOf(source) !== built))
       return (
         `${listed}, but the state (${part.stores.join(', ')}) was built with ${built}: keys are now in different partitions from their state. ` +
-        "The engine cannot move the state, because it does not know which of a store's keys belong to which key of a record: " +
+        'The engine cannot move the state, because it cannot determine which store keys belong to which record key: ' +
         `rebuild the state (docs/operations.md, "A topic gets more partitions"; group and topology ${topology})`
       )
     return differs(part) ? `${listed}: add partitions until the counts are equal` : undefined

@@ -36,9 +36,9 @@ export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'to
   /** The log of the worker. @default JSON lines of level info and above on stdout */
   readonly log?: Log
   /**
-   * Makes SIGTERM and SIGINT stop the worker gracefully. After that, the process can exit. Before the worker has joined
-   * its group, a signal ends the process immediately, unless another worker of the process runs. So does the same
-   * signal when it arrives again.
+   * Makes SIGTERM and SIGINT stop the worker gracefully. After that, the process can exit. If the same signal arrives
+   * again, the process ends immediately. Before the worker has joined its group, the first signal also ends the process
+   * immediately, unless another worker of the process runs.
    */
   readonly stopOnSignals?: boolean
 }

@@ -4,8 +4,8 @@ import type { StreamTask } from '../task/task.ts'
 import type { SchemaWaits } from './schema-waits.ts'
 
 /**
- * A task with more queued bytes than this gets no further records from sources that have records queued, so that a task
- * that waits for a schema does not use up the memory.
+ * A task with more queued bytes than this gets no further records from sources that have records queued. A task that
+ * waits for a schema therefore cannot use up the memory.
  */
 const PAUSE_TASK_BYTES = 4 * 1_048_576
 /** Time limit of one round over all tasks. Between rounds, the event loop reads sockets and sends heartbeats. */

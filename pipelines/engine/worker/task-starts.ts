@@ -30,7 +30,7 @@ import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
 
 /**
  * How long a restore waits at the end of a log that has become shorter than it was when the restore began. The log may
- * have lost records in an unclean leader election. But a new leader may also need some time, usually less than a
+ * have lost records in an unclean leader election. However, a new leader may also need some time, usually less than a
  * second, before readers see all of its records.
  */
 const SHORT_LOG_MS = 30_000
@@ -58,8 +58,8 @@ interface Restoring {
   readonly task: StreamTask
   readonly positions: Map<string, StartPosition>
   /**
-   * The start positions that the group or the state knows. The reset policies of the sources determine all other
-   * positions.
+   * The start positions that are stored in the group or in the state. The reset policies of the sources determine all
+   * other positions.
    */
   readonly known: ReadonlyMap<string, StartPosition>
   /** True when the group has a committed offset for the input, or no record of the input has been read. */
@@ -168,7 +168,7 @@ export async function fetchStartOffsets(
   // A repartition topic gets another name when an update changes its records. The state of its readers then has no
   // committed offset, although the offsets of the group have not expired, and all records of the new topic are unread.
   // The offset of a single partition without new records may also expire, but by then the first records of that
-  // partition have been deleted.
+  // partition have been deleted, so its log no longer begins at offset 0.
   const isWhole = ({ topic, partition }: TopicPartition) => sourceStarts.get(partitionKey(topic, partition)) === 0
   const replaced = uncommitted.flatMap(({ sources }) => sources).filter((source) => repartitions.has(source.topic) && isWhole(source))
   const isKept = replaced.length > 0 && (await group.committed(inputs())).size > 0
@@ -275,7 +275,9 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     log.info({ topology, task: task.id, restored_records: records, took_ms: Math.round(runtime.monotonic() - startedAt) }, 'task_running')
   }
 
-  /** Returns true if the log has been shorter than when the restore began for too long. */
+  /**
+   * Returns true if, for more than `SHORT_LOG_MS`, the log has ended before the end that it had when the restore began.
+   */
   function isTooShort(open: OpenChangelog, { nextOffset, highWatermark }: PartitionData): boolean {
     if (nextOffset >= open.to || nextOffset < highWatermark) {
       open.shortSince = undefined
@@ -313,7 +315,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       if (isTooShort(open, data)) {
         const { task } = restoring
         log.warn({ topology, task: task.id, changelog: key, end: data.highWatermark, expected: open.to }, 'changelog_became_shorter')
-        // Only this task asks for the end again. The other tasks must not stop because of this log.
+        // Only the task of this log is reopened, and requests the end of the log again. The other tasks continue.
         deps.reopen(task)
       } else if (data.nextOffset >= open.to) {
         changelogs.delete(key)

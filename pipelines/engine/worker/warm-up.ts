@@ -31,8 +31,8 @@ export interface WarmUpProgress {
 /**
  * Lets a new worker copy the state of its future partitions before it asks the group for these partitions. Meanwhile
  * their current owners continue to process them. Until it asks, the worker is a learner: a member of the group that
- * subscribes to a changelog and to none of the sources. All other workers see the learner, and copy the state of the
- * partitions that they will get when it becomes active.
+ * subscribes to a changelog and to none of the sources. All other workers find the learner in the group, and copy the
+ * state of the partitions that they will get when it becomes active.
  */
 export interface WarmUp {
   /**
@@ -104,8 +104,9 @@ export function warmUp(deps: WarmUpDeps): WarmUp {
   }
 
   /**
-   * Returns how many records the worker's future tasks lack; undefined if there is no warm-up: no other worker is
-   * active, this worker's slot still has an active member, the records cannot be counted, or the worker stops.
+   * Returns how many records the worker's future tasks lack. Returns undefined if no warm-up is possible: no other
+   * worker is active, this worker's slot still has an active member, the records cannot be counted, or the worker
+   * stops.
    */
   async function missingRecords(): Promise<number | undefined> {
     while (!stopping.aborted) {

@@ -34,9 +34,9 @@ export interface WorkerConfig {
   /** How long the state of partitions that have moved away stays on disk in case they return. Default 1 h. */
   readonly keepStateMs?: number
   /**
-   * How long a new worker may copy the state of its future partitions before it asks the group for these partitions,
-   * counted from the moment when no earlier new worker is still copying. The current owners process the partitions in
-   * the meantime. Default 30 min; 0 turns warm-ups off.
+   * How long a new worker may copy the state of its future partitions before it asks the group for these partitions.
+   * The time is counted from the moment when no earlier new worker is still copying. The current owners process the
+   * partitions in the meantime. Default 30 min; 0 turns warm-ups off.
    */
   readonly warmUpMaxMs?: number
   /**
@@ -68,7 +68,7 @@ export interface WorkerDeps {
   readonly identity: MemberIdentity
   /** The runtime of the workers. Its `now` must be the clock with which the transport stamps fetches. */
   readonly runtime: Runtime
-  /** The address at which this process answers queries (http://host:port). The other workers can see it. */
+  /** The address at which this process answers queries (http://host:port). It is published to the other workers. */
   readonly address?: string
   /**
    * Returns whether the process at an address has certainly ended. If the workers have copies of the state, or the

@@ -111,7 +111,7 @@ function* workerSamples(worker: Worker): Generator<Sample> {
   yield sample('worker_ready', '1 when the worker is ready, as in /readyz', ready ? 1 : 0)
   yield sample('partitions_outgrown', 'Sub-topologies whose sources have gained partitions that nothing processes', withoutTask.length)
   for (const topic of deletedTopics) yield sample('topic_deleted', '1 while a topic of the topology does not exist', 1, { topic })
-  yield sample('records_processed_total', 'Records that processors have seen', metrics.processed)
+  yield sample('records_processed_total', 'Records passed to processors', metrics.processed)
   yield sample('records_dead_lettered_total', 'Records sent to the dead-letter topic', metrics.deadLetters)
   for (const { source, stage, handling, count } of metrics.skipped)
     yield sample('records_skipped_total', 'Failed records that a policy of their source has skipped', count, { source, stage, handling })

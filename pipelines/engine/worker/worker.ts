@@ -50,8 +50,8 @@ export type WorkerState = 'created' | 'running' | 'stopped' | 'failed'
 export interface WorkerStatus {
   readonly state: WorkerState
   /**
-   * True when the worker is running and has an assignment, all its tasks are running, no partition of the sources is
-   * left without a task, no topic of the topology is missing, and no warm-up is in progress.
+   * True when the worker is running, has an assignment, and runs all its tasks. In addition, every partition of the
+   * sources must have a task, all topics of the topology must exist, and no warm-up may be in progress.
    */
   readonly ready: boolean
   /** Explains which partitions have no task because their topics have gained partitions. */

@@ -13,8 +13,9 @@ import { feedbackOf } from './feedback.ts'
  */
 const KEPT_AFTER_CLOSING_MS = 30 * 24 * 3_600_000
 /**
- * Minimum time that a case stays in the state after a change. ClickHouse gets the change later, for example after an
- * outage. Until then, a request would restore the case without the change, and the change would be lost.
+ * Minimum time that a case stays in the state after a change. ClickHouse may receive the change much later, for example
+ * after an outage. If the state had already dropped the case, a request could restore it without the change, and the
+ * change would be lost.
  */
 const KEPT_AFTER_CHANGE_MS = 24 * 3_600_000
 const ARCHIVE_EVERY_MS = 1_000

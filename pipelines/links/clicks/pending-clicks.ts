@@ -5,7 +5,7 @@ import { HOUR_MS } from './time.ts'
 export interface ClickBatch {
   total: number
   bots: number
-  /** Counts of all clicks, by hours since 1970. */
+  /** Counts of all clicks, keyed by the hour (in hours since 1970). */
   readonly hours: Map<number, number>
   /** This field and the following fields do not count bots. */
   readonly referrers: Map<string, number>

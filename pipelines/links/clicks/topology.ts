@@ -49,7 +49,8 @@ export function clicksTopology(reader: () => ClickReader): Topology {
         .tick('forget-links', { everyMs: FORGET_EVERY_MS, clock: 'caught-up', stores: [...stores, deleted], emits: [linkStats] }, forget)
 
       // After a long stop, clicks from before or shortly after the deletion may still wait in the topic. If they were
-      // counted after this tick, nothing would delete their statistics. The clock `caught-up` therefore lets them pass.
+      // counted after this tick, nothing would delete their statistics. The tick therefore uses the clock `caught-up`,
+      // so that these clicks are counted first.
       function forget(now: number, ctx: Context): void {
         for (const { key } of deleted.takeDue(now, FORGOTTEN_PER_TICK)) counts.forget(key, ctx)
       }

@@ -32,10 +32,10 @@ function isBlocked({ a, b }: PairRow): boolean {
 }
 
 /**
- * Returns whether a swipe changes the row. A swipe has no effect if it is not newer than the last swipe of its side, if
- * it is older than `counts_from`, or if the pair is blocked or has a match, even one that has ended. A pass or rewind
- * changes the row only if it takes back a like. Other passes and rewinds need not be stored, because match-users sends
- * the swipes of a side in chronological order and no older like can follow.
+ * Returns whether a swipe changes the row. A swipe has no effect if it is not newer than the last swipe of its side, or
+ * if it is older than `counts_from`. It also has no effect if the pair is blocked or has a match, even one that has
+ * ended. A pass or rewind changes the row only if it takes back a like. Other passes and rewinds need not be stored,
+ * because match-users sends the swipes of a side in chronological order and no older like can follow.
  */
 export function canTakeEffect(row: PairRow, { swipe_id, swiper_id, target_id, direction, ts }: PairSwipe): boolean {
   const own = row[sideOf(swiper_id, target_id)]

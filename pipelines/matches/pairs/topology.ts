@@ -83,8 +83,8 @@ export const matchPairs = topology(
     const emits = [matchEvents, matchNotifications, matchRelations]
 
     /**
-     * Follows a change of a pair: adds a new pair to `partners`, and emits the changed relations of both users, the
-     * event of a new match and, once per user and match, the push.
+     * Completes a change of a pair. Adds a new pair to `partners`. Emits the changed relations of both users, the event
+     * of a new match and, once per user and match, the push.
      * @param stored the row before the change; undefined if there was none
      * @param before shows whether the match is new
      * @returns the row after the change, in which both users of a match count as notified
@@ -121,7 +121,7 @@ export const matchPairs = topology(
         const key = relationKey(userId, people.otherId)
         const to = { partitionBy: userId, timestamp: ctx.now }
         const lifted = former && liftedBy(former, relation, people, { endedAt: before.ended_at ?? 0, countsFrom: after.counts_from })
-        // A tombstone has no value, so a separate record before it says which notes are lifted.
+        // A tombstone has no value, so a separate record before it contains the times up to which notes are lifted.
         if (lifted) ctx.emit(matchRelations, key, { ...(relation ?? nothingOf(people, ctx.now)), ...lifted }, to)
         if (!lifted || relation === null) ctx.emit(matchRelations, key, relation, to)
       }
@@ -130,9 +130,9 @@ export const matchPairs = topology(
     /**
      * A change of a pair may lift the API's notes about a block or an ended match. Returns the times up to which notes
      * are lifted. Later notes stay, because they are about later decisions. A slow API process may store its note about
-     * a block after the block was already lifted, so the time stays in the user's notes and makes such a late note
-     * ineffective. When a user is deleted, only this record can lift the notes of the other user, because the deletion
-     * itself is processed in the partition of the deleted user.
+     * a block after the block was already lifted. The time therefore stays in the user's notes and makes such a late
+     * note ineffective. When a user is deleted, only this record can lift the notes of the other user, because the
+     * deletion itself is processed in the partition of the deleted user.
      */
     function liftedBy(former: MatchRelation, relation: MatchRelation | null, { userId, otherId }: Related, { endedAt, countsFrom }: Times) {
       const isReopened = former.has_ended && !relation?.has_ended

@@ -6,7 +6,9 @@ import { addressOf, documented, flag, list } from '../../../settings/variables.t
 const SECRET_PREFIX = 'whsec_'
 const MIN_SECRET_BYTES = 24
 const MAX_SECRET_BYTES = 64
-/** While the secret is being changed, each message is signed with the old and the new secret. */
+/**
+ * Maximum number of secrets. While the secret is being changed, each message is signed with the old and the new secret.
+ */
 const MAX_SECRETS = 2
 const SECRET_FAULT = `does not consist of ${SECRET_PREFIX} and ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} bytes in base64`
 

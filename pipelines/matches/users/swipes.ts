@@ -20,9 +20,9 @@ const MAX_EARLIER_IDS = 20
 
 /**
  * Applies a swipe or a rewind. Returns undefined if the swipe has no effect, because the same swipe or a newer swipe
- * has already been applied. The swipe with the newest time wins, regardless of the order of arrival, because a swipe
- * may wait in a spool while later swipes overtake it. A repeated request has the same id but a later time, so only the
- * id shows that the swipe was applied.
+ * has already been applied. The swipe with the newest time takes effect, regardless of the order of arrival, because a
+ * swipe may wait in a spool while later swipes arrive before it. A repeated request has the same id but a later time,
+ * so only the id shows that the swipe was applied.
  */
 export function applySwipe(known: SwipeRow | undefined, { swipe_id, direction, ts }: SwipeEvent): SwipeEffect | undefined {
   if (known !== undefined && (ts < known.ts || (ts === known.ts && swipe_id <= known.swipe_id))) return undefined

@@ -219,7 +219,8 @@ export const matchUsers = topology(
       if (!isPossibleTime(ts)) return BAD_TIME
       const swiper = userOf(swiper_id)
       if (swiper_id === target_id) return drop('swipe_at_oneself')
-      // A swipe from after a deletion may belong to a new profile that this worker reads later, so it waits.
+      // Only a swipe from before the deletion is dropped. A later swipe may belong to a new profile that this worker
+      // has not read yet, so it waits.
       if (ts <= (swiper.deleted_at ?? -1)) {
         // The API may have noted this swipe for a new profile. It keeps the note until a record includes the swipe.
         show(swiper_id, event)

@@ -18,7 +18,7 @@ const MAX_NAME_BYTES = 800
  * added later.
  */
 const MAX_ITEM_BYTES = 1_000_000
-/** Upper bound of the bytes in which the lengths of an attribute's name and value are encoded. */
+/** Upper bound for the encoded size of the lengths of an attribute's name and value. */
 const ATTRIBUTE_OVERHEAD_BYTES = 6
 const RETRIED_PER_TICK = 500
 const RETRY_EVERY_MS = 10_000
@@ -152,8 +152,8 @@ function itemOf(document: CatalogDocument, categoryPath: string, updatedAt: numb
 }
 
 /**
- * Returns the attributes that have only one value among the variants. A colour that differs between variants says
- * nothing about the product.
+ * Returns the attributes that have only one value among the variants. A colour that differs between variants does not
+ * describe the product.
  */
 function singleAttributes(attributes: readonly string[]): Record<string, string> {
   const found = new Map<string, string | undefined>()

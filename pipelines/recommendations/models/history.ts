@@ -52,7 +52,7 @@ export function withRequest(
 
 /**
  * Takes a version out of force. If a training run has just replaced that version, the operator did not know the new
- * version yet. The request is then treated as if it had arrived before the end of that run: the predecessor of the
+ * version yet. The request is then treated as if it had arrived before the end of that run. The predecessor of the
  * named version answers again, and the new version is kept without going into force.
  * @param version null in requests from earlier releases; it means the version in force
  */

@@ -57,8 +57,8 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
     const runs = (await turn.readAll(modelRuns)).map(([, known]) => known)
     /** The runs that the previous turn has left unfinished, until their end is published. */
     let cut = runs.filter(({ state }) => state === 'RUNNING')
-    // A run from the future began before the clock was set back, or on a worker whose clock was ahead. It says nothing
-    // about when the next run is due.
+    // A run whose start is in the future began before the clock was set back, or on a worker whose clock was ahead.
+    // Such a run does not determine when the next run is due.
     const lastAt = runs
       .filter(({ started_at }) => started_at <= runtime.now())
       .reduce((newest, { started_at }) => Math.max(newest, started_at), Number.NEGATIVE_INFINITY)

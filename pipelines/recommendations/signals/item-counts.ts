@@ -7,7 +7,7 @@ import { HOUR_MS } from '../../../schemas/retention.ts'
 const PUBLISHED_SHARE = 0.02
 /**
  * Time after which further events are published even if they are few. The shortest half-life is six hours. Without this
- * limit, an old item with many events would look forgotten, although users still choose it.
+ * limit, an old item with many events would seem to be unused, although users still choose it.
  */
 const PUBLISHED_EVERY_MS = HOUR_MS
 

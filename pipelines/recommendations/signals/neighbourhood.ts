@@ -21,7 +21,7 @@ const PUBLISHED_SHARE = 0.05
 /**
  * Maximum number of pairs that are added at once. Between two portions, the number of neighbours is reduced to the
  * maximum. The time for a portion grows with the square of its size, and during a backlog, a commit may contain many
- * thousand different neighbours of a hot item.
+ * thousands of different neighbours of a hot item.
  */
 export const MOST_AT_ONCE = 1_000
 

@@ -19,8 +19,9 @@ export function byGroup(itemId: bigint, events: readonly ItemEvent[]): Map<strin
   for (const { at: eventAt, weight, country, age_bucket } of events) {
     if (weight <= 0) continue
     const share = decay(at - eventAt, HALF_LIFE)
-    // The weight of an event that is most of a year older than the newest one is rounded to 0. The logarithm of a group
-    // with only such events would be infinite, and adding another such event would make it NaN forever.
+    // The weight of an event that is more than about nine months older than the newest one is rounded to 0. The
+    // logarithm of a group with only such events would be -Infinity, and adding another such event would make it NaN
+    // permanently.
     if (weight * share === 0) continue
     add(ALL_USERS, weight, share)
     if (country !== null) add(countryGroup(country), weight, share)

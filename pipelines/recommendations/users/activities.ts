@@ -2,7 +2,9 @@ import { placeOf, unpackIds } from '../../../schemas/recommendations/events/pack
 import { isViewed, weightOf } from '../../../schemas/recommendations/events/weights.ts'
 import type { Interaction, ItemActivity, UserState } from '../../../schemas/recommendations/types.ts'
 
-/** Collects the activities of items between two commits, so that a hot item causes hardly more records than others. */
+/**
+ * Collects the activities of items between two commits, so that a hot item causes hardly more records than other items.
+ */
 export interface Activities {
   /**
    * Adds an interaction.
@@ -44,8 +46,8 @@ export function activities(): Activities {
   }
 
   /**
-   * Pairs an item that becomes one of the user's last views with each of the others. An item that is already among the
-   * last views has been paired with all of them, so repetitions add no pairs.
+   * If an item becomes one of the user's last views, pairs it with each of the other last views. An item that is
+   * already among the last views has been paired with all of them, so repetitions add no pairs.
    */
   function addPairs(itemId: bigint, at: number, before: UserState, after: UserState): void {
     const place = placeOf(after.viewed, itemId)

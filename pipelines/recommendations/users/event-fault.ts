@@ -23,7 +23,7 @@ type CheckedFields = Pick<Interaction, 'timestamp' | 'rating' | 'watch_pct' | 'd
 
 /**
  * Returns why an event cannot be counted; undefined if it can. The API rejects such events, but other producers may
- * write to the topic. A single NaN, or a time far in the future, would spoil the statistics of an item forever.
+ * write to the topic. A single NaN, or a time far in the future, would permanently corrupt the statistics of an item.
  * @param arrivedAt epoch ms
  */
 export function eventFault({ timestamp, rating, watch_pct, dwell_time_sec }: CheckedFields, arrivedAt: number): string | undefined {
