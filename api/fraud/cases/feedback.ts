@@ -35,7 +35,7 @@ const HAS_CASE: Background = { transaction: null, archived: null }
 
 /**
  * Records a verdict about any transaction of the last 90 days. If the transaction has no case, the command contains the
- * data for a new case, because the topology knows only transactions with the decision REVIEW. Throws ApiError:
+ * data for a new case, because the topology receives only transactions with the decision REVIEW. Throws ApiError:
  * `transaction_not_found`, `not_ready`, `unavailable`.
  */
 export async function recordVerdict(deps: CasesDeps, id: string, command: FraudCaseCommand, run: Run): Promise<CaseAnswer> {
