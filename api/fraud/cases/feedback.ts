@@ -53,7 +53,8 @@ async function backgroundOf(deps: CasesDeps, id: string): Promise<Background> {
   for (;;) {
     const hasOne = await hasCase(views, partition, id)
     if (hasOne === true) return HAS_CASE
-    // While the view is being built, the transaction may have a case. The topology then ignores the looked-up data.
+    // While the view is being built, the transaction may have a case that the view does not contain yet. In that case,
+    // the topology ignores the looked-up data.
     const found = await lookedUp(deps, id)
     if (found !== undefined) return found
     if (monotonic() >= until) {

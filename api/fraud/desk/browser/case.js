@@ -112,7 +112,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
    * @param {boolean} isNew whether the case was opened just now
    */
   function drawNotes(found, isNew) {
-    // The field has only \n as line ends.
+    // The field converts all line ends to \n. The saved notes are converted as well, so that the two can be compared.
     const saved = (found?.notes ?? '').replace(/\r\n?/g, '\n')
     if (isNew || notesField.value === savedNotes) notesField.value = saved
     savedNotes = saved

@@ -102,7 +102,7 @@ async function signIn() {
   try {
     await session.start(input('token').value.trim())
   } catch (error) {
-    // If the server could not answer, the user can send the same token again.
+    // Only a refused token is removed. After any other error, the user can send the same token again.
     if (failureOf(error).status === 401) input('token').value = ''
     throw error
   }
