@@ -19,14 +19,14 @@ const variables = {
   KAFKA_TLS: documented(flag.prefault('0'), '1 if the brokers require TLS'),
   KAFKA_TLS_CA: documented(text, 'PEM file with the certificate authorities to trust for the brokers', 'those that Node trusts'),
   KAFKA_TLS_CERT: documented(text, 'PEM file with a client certificate, if the brokers ask for one'),
-  KAFKA_TLS_KEY: documented(text, 'PEM file with the key of that certificate'),
+  KAFKA_TLS_KEY: documented(text, 'PEM file with the private key of the certificate in `KAFKA_TLS_CERT`'),
   KAFKA_SASL_MECHANISM: documented(
     z.enum(MECHANISMS, `is not one of ${MECHANISMS.join(', ')}`).optional(),
     `how to sign in to the brokers: ${MECHANISMS.join(', ')}`,
     'no sign-in',
   ),
   KAFKA_SASL_USERNAME: documented(text, 'name of the Kafka user'),
-  KAFKA_SASL_PASSWORD: documented(text, 'password of that user'),
+  KAFKA_SASL_PASSWORD: documented(text, 'password of `KAFKA_SASL_USERNAME`'),
   SCHEMA_REGISTRY_URL: documented(
     addressesOf('http', 'https').prefault('http://127.0.0.1:8081'),
     'address of the schema registry, with user and password if it needs them, or several addresses, separated by commas; if set, `npm start` uses it instead of starting a local one',

@@ -38,7 +38,7 @@ const choiceSettings = settingsFragment({
     PIPELINES: documented(namesOf([...names, ALL]).prefault(ALL), `services that workers run: ${names.join(', ')}`),
     WORKER_ROLE: documented(
       z.enum(['all', 'bulk', 'deciding'], 'is not one of all, bulk, deciding').prefault('all'),
-      'parts that a worker runs: `deciding` for those that decide commands, `bulk` for all others, or `all`; `npm start` sets it',
+      'parts of services that a worker runs: `deciding` for the parts that decide commands, `bulk` for all other parts, or `all`; `npm start` sets it',
     ),
   },
   rules({ PIPELINES, WORKER_ROLE }, report) {

@@ -54,12 +54,12 @@ export const stateSettings = settingsFragment({
     BLOBS_URL: documented(location.optional(), 'where large content is stored: a `file:` or `s3:` URL', '`data/blobs` in `MILLRACE_HOME`'),
     IMAGES_URL: documented(
       location.optional(),
-      'where images are stored: a `file:` or `s3:` URL. `IMAGES_URL` and `BLOBS_URL` may not contain one another, because unreferenced content is removed from each of them',
+      'where images are stored: a `file:` or `s3:` URL. `IMAGES_URL` and `BLOBS_URL` must not contain one another, because unreferenced content is removed from each of them',
       '`data/images` in `MILLRACE_HOME`',
     ),
     MODELS_URL: documented(
       location.optional(),
-      'where trained models are stored: a `file:` or `s3:` URL. It may not contain `BLOBS_URL` or `IMAGES_URL`, or lie within one of them',
+      'where trained models are stored: a `file:` or `s3:` URL. It must not contain `BLOBS_URL` or `IMAGES_URL`, or lie within one of them',
       '`data/models` in `MILLRACE_HOME`',
     ),
     BLOBS_ENDPOINT: documented(addressOf('http', 'https').optional(), 'address of a server that speaks the S3 protocol', 'AWS'),

@@ -97,7 +97,7 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
     worksWithout: ['redis'],
     errors: Object.values(fraudErrors),
     probes: [
-      // Optional, because scoring continues without profiles.
+      // The view is optional for readiness, because scoring continues without profiles.
       { ...viewProbe(views, facts, FRAUD_PROFILES_VIEW, fraudProfiles), optional: true },
       ...inForce.flatMap(({ probes }) => probes),
       ...parts.flatMap(({ probes = [] }) => probes),

@@ -155,7 +155,7 @@ test.each([
   ['file:///data/images/blobs', 'file:///data/images'],
   ['s3://bucket', 's3://bucket/images'],
 ])(
-  'the locations of blobs and images may not contain one another, because unreferenced content is removed from each of them: %s, %s',
+  'the locations of blobs and images must not contain one another, because unreferenced content is removed from each of them: %s, %s',
   (BLOBS_URL, IMAGES_URL) => {
     expect(() => readApiConfig({ BLOBS_URL, IMAGES_URL })).toThrow('IMAGES_URL')
   },

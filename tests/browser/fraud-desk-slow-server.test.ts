@@ -285,7 +285,7 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
       .getByRole('button', { name: 'Try payment fraud 2026-03 on 5 %? This ends the current trial, and a new one of 7 days begins.' })
       .waitFor()
     await page.getByRole('button', { name: 'End the trial' }).click()
-    await page.getByRole('button', { name: 'Really end the trial?' }).click()
+    await page.getByRole('button', { name: 'End the trial now?' }).click()
     await page.getByText('There is no challenger.').waitFor()
     await page.getByRole('button', { name: 'Try payment fraud 2026-03' }).click()
     await page.getByRole('button', { name: 'Try payment fraud 2026-03 on 5 %?', exact: true }).waitFor()

@@ -568,7 +568,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await press('Promote early', 'Let the challenger decide before its trial is over? Only administrators may do this.')
     await page.getByText('There is no challenger.').waitFor()
     await press('Try payment fraud 2026-03', 'Try payment fraud 2026-03 on 5 %?')
-    await press('End the trial', 'Really end the trial?')
+    await press('End the trial', 'End the trial now?')
     await page.getByText('There is no challenger.').waitFor()
     await press('Roll back', 'Restore the previous champion?')
     await page.getByRole('alert').filter({ hasText: 'There are no earlier models that could be restored.' }).waitFor()

@@ -54,8 +54,8 @@ export type IsKnownProduct = (text: string, companions: Companions) => boolean
 
 export interface DetailReader {
   /**
-   * Reads everything about a product. Does not parse the product's text if the caller already knows it. Throws ApiError
-   * `not_ready`, `unavailable`.
+   * Reads everything about a product. Does not parse the product's text if the caller has already parsed it. Throws
+   * ApiError `not_ready`, `unavailable`.
    * @returns undefined if there is no such product
    */
   readTexts(productId: number, isKnown: IsKnownProduct, reader: SharedReader): Promise<DetailTexts | undefined>

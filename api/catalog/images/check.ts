@@ -34,8 +34,8 @@ const QUALITY = 92
 const AVIF_EFFORT = 0
 
 /**
- * The decoder's warning about three wrong bytes in the header of a JPEG's scan, which photos by some Samsung phones
- * have. The bytes matter only in progressive JPEGs, so the pixels are right.
+ * The decoder's warning about three wrong bytes in the scan header of a JPEG. Photos from some Samsung phones have
+ * these bytes. They matter only in progressive JPEGs, so the pixels are right.
  */
 const HARMLESS_WARNING = 'Invalid SOS parameters'
 
@@ -58,7 +58,8 @@ export async function checkImage(bytes: Buffer): Promise<CheckedImage> {
   try {
     return await checked(bytes, format, 'warning').catch((error: Error) => {
       if (!error.message.includes(HARMLESS_WARNING)) throw error
-      // The decoder cannot ignore a single warning. A truncated file is an error, so it is still refused.
+      // The decoder cannot ignore only this warning, so the second attempt ignores all warnings. A truncated file
+      // causes an error, so it is still refused.
       return checked(bytes, format, 'error')
     })
   } catch (error) {
@@ -69,7 +70,7 @@ export async function checkImage(bytes: Buffer): Promise<CheckedImage> {
   }
 }
 
-/** @param failOn the least fault with which an image is refused */
+/** @param failOn the least severe fault for which an image is refused */
 async function checked(bytes: Buffer, format: Format, failOn: 'warning' | 'error'): Promise<CheckedImage> {
   const image = sharp(bytes, { limitInputPixels: MOST_PIXELS, failOn, autoOrient: true }).timeout({ seconds: TIMEOUT_SECONDS })
   const { data, info } = await written(image, format).toBuffer({ resolveWithObject: true })

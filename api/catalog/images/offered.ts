@@ -24,7 +24,7 @@ const OfferedImage = z
       .min(0)
       .max(MOST_POSITION)
       .optional()
-      .openapi({ description: 'The place in the display order. Default: the place in this list, counted from 0.' }),
+      .openapi({ description: 'The position in the display order. Default: the position in this list, counted from 0.' }),
     alt_text: text(MOST_ALT_TEXT, 0, 'What the image shows.').nullish(),
     sku: text(
       MOST_SKU,

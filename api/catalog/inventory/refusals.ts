@@ -5,7 +5,8 @@ import { catalogErrors } from '../errors.ts'
 
 export function outOfStock({ variant_id, warehouse_id, available }: OutOfStock): ApiError {
   const units = available === 1 ? 'unit' : 'units'
-  // Without a warehouse, `available` is the stock of the warehouse that has the most, and not the stock of all of them.
+  // If no warehouse was named, `available` is the largest number of units in a single warehouse, and not the total of
+  // all warehouses.
   const message =
     warehouse_id === null
       ? `No warehouse has more than ${available} available ${units} of variant ${variant_id}.`

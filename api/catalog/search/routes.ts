@@ -28,7 +28,7 @@ export const suggestRoute = defineRoute({
   operationId: 'suggestProducts',
   summary: 'Get suggestions while a query is typed',
   description:
-    "Returns the titles of products that contain all words of the query. The last word may be incomplete. Also returns brands of these products if a word of the brand begins with a word of the query, and categories if every word of the query is the beginning of a word in the category's name.",
+    'Returns the titles of products that contain all words of the query. The last word may be incomplete. Also returns brands of these products, and categories. A brand is returned if one of its words begins with a word of the query. A category is returned if every word of the query is the beginning of a word in its name.',
   auth: { kind: 'open' },
   query: z.object({
     q: z

@@ -41,7 +41,7 @@ export function shopPart(deps: ShopDeps): CatalogPart {
   const { read } = detailReader(deps)
   /**
    * Makes the URL of an image relative. The content security policy allows only images from the server that sent the
-   * page, and the browser may know that server by a name that differs from `publicUrl`.
+   * page, and the browser may have reached that server under a name that differs from `publicUrl`.
    */
   const localImage = (url: string) => (url.startsWith(publicUrl) ? url.slice(publicUrl.length) : url)
 

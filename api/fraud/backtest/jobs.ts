@@ -74,7 +74,7 @@ export function backtestJobs({ scripts, log, now }: BacktestJobsDeps): BacktestJ
 
   async function start(job: BacktestJob, replay: ReplayStart): Promise<Started> {
     if (isClosing) return { outcome: 'full' }
-    // A repeated request needs no place, because its job already runs or has ended.
+    // A repeated request is accepted even if all places are taken, because its job already runs or has ended.
     if (places === 0) return { outcome: (await readBacktest(scripts, job.jobId)) === undefined ? 'full' : 'started' }
     places--
     const startedAt = now()

@@ -83,8 +83,8 @@ export function blocklistPart({ blocklist, hashes, views, facts, commands, now, 
   }
 
   return {
-    // Optional, because scoring reads the blocklist in memory. Only the routes that list, read and change entries need
-    // the view.
+    // The view is optional for readiness, because scoring reads the blocklist in memory. Only the routes that list,
+    // read and change entries need the view.
     probes: [{ ...viewProbe(views, facts, FRAUD_BLOCKLIST_VIEW, fraudBlocklistDecisions), optional: true }],
     routes: [
       bind(blockRoute, async (input) => {

@@ -35,7 +35,7 @@ const HAS_CASE: Background = { transaction: null, archived: null }
 
 /**
  * Records a verdict about any transaction of the last 90 days. If the transaction has no case, the command contains the
- * data for a new case, because the topology knows only transactions with the decision REVIEW. Throws ApiError:
+ * data for a new case, because the topology receives only transactions with the decision REVIEW. Throws ApiError:
  * `transaction_not_found`, `not_ready`, `unavailable`.
  */
 export async function recordVerdict(deps: CasesDeps, id: string, command: FraudCaseCommand, run: Run): Promise<CaseAnswer> {
@@ -53,7 +53,8 @@ async function backgroundOf(deps: CasesDeps, id: string): Promise<Background> {
   for (;;) {
     const hasOne = await hasCase(views, partition, id)
     if (hasOne === true) return HAS_CASE
-    // While the view is being built, the transaction may have a case. The topology then ignores the looked-up data.
+    // While the view is being built, the transaction may have a case that the view does not contain yet. In that case,
+    // the topology ignores the looked-up data.
     const found = await lookedUp(deps, id)
     if (found !== undefined) return found
     if (monotonic() >= until) {

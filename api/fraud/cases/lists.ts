@@ -41,7 +41,7 @@ export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<Ca
   const { status, assigned_to: assignedTo, page, limit } = query
   const from = (page - 1) * limit
   if (from >= MAX_LISTED) throw invalidRequest('query.page', `only the newest ${MAX_LISTED} cases can be listed`)
-  // The last page may have fewer cases than `limit`.
+  // The last page ends at MAX_LISTED, so it may have fewer cases than `limit`.
   const count = Math.min(from + limit, MAX_LISTED)
   const wanted = { statuses: status === undefined ? CASE_STATUSES : [status], assignedTo, count }
 

@@ -51,7 +51,7 @@ export function casesPart(deps: CasesDeps): FraudPart {
   }
 
   return {
-    // Optional, because scoring needs no cases.
+    // The view is optional for readiness, because scoring needs no cases.
     probes: [{ ...viewProbe(views, facts, FRAUD_CASES_VIEW, fraudCases), optional: true }],
     routes: [
       bind(listCasesRoute, async ({ query }) => {

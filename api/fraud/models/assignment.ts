@@ -28,8 +28,7 @@ export interface ModelAssignments {
    * @param read returns the models. Its errors are passed on. It is not called if a repeated request gets the first
    * answer, because the models may be gone by then.
    * @param asked the versions that the request names. A repeated request is recognised by these versions alone, because
-   * the other versions and the policy depend on the champion, and the champion may have changed since the first
-   * request.
+   * the other versions and the policy depend on the champion. The champion may have changed since the first request.
    */
   setChallenger(from: CommandRequest, read: () => Promise<ModelsWithPolicy>, asked: ModelVersions): Promise<FraudModels>
   /** Ends the trial of the challenger. Throws `no_challenger`. */

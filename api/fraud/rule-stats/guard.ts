@@ -101,7 +101,8 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
       log.error({ share, transactions: recent.scored, blocked: Object.fromEntries(strongest(recent)) }, 'fraud_blocks_too_many')
     }
     alert = describe(recent)
-    // A slow move may outlast a tick. The next tick would repeat the claim with the same token and move another rule.
+    // A slow move may outlast a tick. Without `isActing`, the next tick would repeat the claim with the same token and
+    // move another rule.
     if (moveToShadow === undefined || isActing) return
     isActing = true
     await act(moveToShadow).finally(() => {

@@ -76,7 +76,7 @@ export const ScoreRequestSchema = z
         .openapi({ type: 'number', minimum: 0, description: 'Amount in the currency of the transaction.' }),
       currency: z
         .string('must be an ISO 4217 code')
-        .refine(isCurrency, 'is not a currency that this service knows; use an ISO 4217 code in capitals')
+        .refine(isCurrency, 'is not a currency that this service supports; use an ISO 4217 code in capitals')
         .openapi({ example: 'USD' }),
       transaction_type: z
         .string('must be 1 to 30 capital letters and underscores')

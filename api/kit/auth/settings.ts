@@ -33,7 +33,7 @@ export const authSettings = settingsFragment({
       "URL of the identity provider's keys (JWKS); production requires it or `AUTH_JWKS_FILE`",
       'generated at the first start',
     ),
-    AUTH_JWKS_FILE: documented(z.string().optional(), 'file with the keys, instead of a URL'),
+    AUTH_JWKS_FILE: documented(z.string().optional(), "file with the identity provider's keys (JWKS), instead of `AUTH_JWKS_URL`"),
     AUTH_ISSUER: documented(z.string().optional(), 'required issuer of tokens; must be set together with the keys', DEVELOPMENT_ISSUER),
     AUTH_AUDIENCE: documented(z.string().optional(), 'required audience of tokens; must be set together with the keys', DEVELOPMENT_ISSUER),
   },

@@ -22,7 +22,7 @@ export const tlsSettings = settingsFragment({
   variables: {
     API_TLS_PORT: documented(
       port().optional(),
-      'additional port of all HTTP APIs, with TLS, on which callers may present client certificates; needs the three files below',
+      'additional port of all HTTP APIs, with TLS, on which callers may present client certificates; needs `API_TLS_CERT`, `API_TLS_KEY` and `API_TLS_CLIENT_CA`',
     ),
     API_TLS_CERT: documented(z.string().optional(), 'PEM file with the certificate of the API and its intermediate certificates'),
     API_TLS_KEY: documented(z.string().optional(), 'PEM file with the private key of the certificate in `API_TLS_CERT`'),

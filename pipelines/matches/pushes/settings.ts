@@ -34,7 +34,7 @@ export const pushSettings = settingsFragment({
     ),
     MATCH_WEBHOOK_PLAIN_HTTP: documented(
       flag.prefault('0'),
-      '1 allows a webhook without TLS on another machine, for networks that encrypt by themselves',
+      '1 allows a webhook without TLS on another machine, for networks that encrypt traffic themselves',
     ),
   },
   rules({ MATCH_WEBHOOK_URL, MATCH_WEBHOOK_SECRET, MATCH_WEBHOOK_PLAIN_HTTP }, report) {

@@ -29,7 +29,7 @@ const DAY_MS = 86_400_000
  * @param {object} wiring
  * @param {(error: unknown, about?: string) => void} wiring.onFailure
  * @param {() => void} wiring.onSuccess
- * @param {(about: string) => void} wiring.onRecovered called when something has succeeded that may have failed before
+ * @param {(about: string) => void} wiring.onRecovered called when a change succeeds, in case it failed before
  * @param {() => void} wiring.onChanged called after the server has accepted a change
  * @param {(by: number) => void} wiring.onStep opens the next case in the queue (1) or the previous one (-1)
  */
@@ -48,11 +48,11 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
    */
   const drafts = new Map()
   /**
-   * Ends when the last requested change has been sent and answered.
+   * Resolves when the last requested change has been answered or has failed.
    * @type {Promise<unknown>}
    */
   let sending = Promise.resolve()
-  /** Counts the users whose input was forgotten, so that no change is sent in the session of another user. */
+  /** Counts the calls of `forget`, so that no change is sent in the session of another user. */
   let forgotten = 0
   /** Number of changes that have not been answered. */
   let pending = 0
@@ -112,7 +112,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
    * @param {boolean} isNew whether the case was opened just now
    */
   function drawNotes(found, isNew) {
-    // The field has only \n as line ends.
+    // The field converts all line ends to \n. The saved notes are converted as well, so that the two can be compared.
     const saved = (found?.notes ?? '').replace(/\r\n?/g, '\n')
     if (isNew || notesField.value === savedNotes) notesField.value = saved
     savedNotes = saved
@@ -138,8 +138,8 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   }
 
   /**
-   * Assigns the case, unless somebody else has changed it since this page has read it. Otherwise, one analyst could take
-   * a case from another without noticing, or take back an escalation.
+   * Assigns the case, unless somebody else has changed it since this page read it. Otherwise, one analyst could take a
+   * case from another without noticing, or take back an escalation.
    * @param {string | null} assignee
    */
   async function assign(assignee) {
@@ -151,7 +151,8 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   }
 
   /**
-   * Changes the case. Changes are sent one at a time, so that each knows the version that the one before it made.
+   * Changes the case. Changes are sent one at a time, so that each change can name the version that the previous change
+   * created.
    * @param {(found: Case) => object} fieldsOf
    * @param {(caseId: string) => void} [onDone] called after the change, even if another case is open by then
    */
@@ -171,7 +172,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
     const asked = forgotten
     const user = session.current?.subject
     const done = sending.then(() => {
-      // Within an interrupted session, nobody else has signed in.
+      // If there is no session at the moment, nobody else has signed in yet.
       const isSame = session.current === undefined || session.current.subject === user
       if (asked !== forgotten || !isSame) throw notSent()
       return work()
@@ -197,7 +198,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
     try {
       const changed = await ask('PATCH', casePath(found.case_id), fieldsOf(found))
       onDone(found.case_id)
-      // The analyst may have left the case and opened it again since.
+      // The ids are compared instead of the turns, because the analyst may have left the case and opened it again.
       if (open?.found?.case_id !== found.case_id) return
       onSuccess()
       if (changed.version > open.found.version) draw({ ...open, found: { ...open.found, ...changed } })
@@ -210,7 +211,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
 
   /**
    * Shows the changes that somebody else has made.
-   * @param {number} [turn] the case that is out of date
+   * @param {number} [turn] the value of `opened` for the case that is out of date
    */
   async function onOutdated(turn = opened) {
     onChanged()
@@ -218,7 +219,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   }
 
   /**
-   * Takes over a recorded verdict, because reading the case again may take long or fail.
+   * Applies a recorded verdict to the open case at once, because reading the case again may take long or fail.
    * @param {string} transactionId
    * @param {Verdict} given
    * @param {number} version

@@ -60,7 +60,7 @@ export function conditionField(onFailure) {
     if (nearest) {
       const fix = make('button', 'link', `Use ${nearest}`)
       fix.type = 'button'
-      // If the faulty part is a string, it includes its quotes, but the suggestion has no quotes.
+      // If the faulty part is a string, it includes the quotes. The suggestion has no quotes, so they are added.
       const quote = /^['"]/.exec(field.value.slice(start, end))?.[0] ?? ''
       fix.addEventListener('click', () => replace(start, end, `${quote}${nearest}${quote}`))
       entry.append(' ', fix)

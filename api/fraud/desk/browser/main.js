@@ -25,7 +25,7 @@ const queue = caseQueue({
     report(error)
     isAboutQueue = true
   },
-  // The queue is read again by itself, which must not remove a message about something that the user has done.
+  // The queue is refreshed automatically. A refresh must not remove a message about an action of the user.
   onSuccess: () => void (isAboutQueue && settle()),
 })
 const cases = caseView({ ...wiring, onRecovered: lost.remove, onChanged: queue.refresh, onStep: queue.step })
@@ -44,7 +44,7 @@ function settle() {
 
 /**
  * @param {unknown} error
- * @param {string} [about] says what has failed if it is no longer open
+ * @param {string} [about] names the change that has failed, if its case is no longer open
  */
 function report(error, about = '') {
   const failure = failureOf(error)
@@ -102,7 +102,7 @@ async function signIn() {
   try {
     await session.start(input('token').value.trim())
   } catch (error) {
-    // If the server could not answer, the user can send the same token again.
+    // Only a refused token is removed. After any other error, the user can send the same token again.
     if (failureOf(error).status === 401) input('token').value = ''
     throw error
   }
@@ -146,12 +146,12 @@ addEventListener('hashchange', () => {
   settle()
   enter()
 })
-// The browser asks users whether they want to leave the page.
+// If something is not saved, the browser asks the user for confirmation before it leaves the page.
 addEventListener('beforeunload', (event) => {
   if (cases.hasUnsaved || rules.hasUnsaved) event.preventDefault()
 })
-// A link to the open part does not change the fragment, so it causes no `hashchange`. A click on such a link reads
-// again what could not be read before.
+// A link to the open part does not change the fragment, so it causes no `hashchange`. A click on such a link
+// repeats the reads that have failed.
 document.addEventListener('click', ({ target }) => {
   const link = target instanceof Element ? target.closest('a') : null
   if (link !== null && link.hash !== '' && link.hash === location.hash) enter()

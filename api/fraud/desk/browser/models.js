@@ -108,7 +108,7 @@ function trialOf({ since, days }) {
  * @param {Change} change
  */
 function trialButtons({ days }, change) {
-  const end = askAgain('End the trial', 'Really end the trial?', () => change('challenger', { versions: null }))
+  const end = askAgain('End the trial', 'End the trial now?', () => change('challenger', { versions: null }))
   if (days < TRIAL_DAYS) {
     const question = 'Let the challenger decide before its trial is over? Only administrators may do this.'
     return [askAgain('Promote early', question, () => change('promote', { force: true })), end]

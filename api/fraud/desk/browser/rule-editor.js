@@ -44,7 +44,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   /** The content of the form when the open rule was read or saved last. */
   let savedContent = ''
   /**
-   * Changes that were not saved when their rule was left, keyed by the id of the rule. A new rule has the key ''.
+   * Unsaved changes of the rules that the author has left, keyed by the id of the rule. A new rule has the key ''.
    * @type {Map<string, Draft>}
    */
   const drafts = new Map()
@@ -107,7 +107,8 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   }
 
   /**
-   * Forgets the saved changes of a rule that the author has left. Changes that were made after these were sent remain.
+   * Discards the draft of a rule that the author left before the rule was saved. If the draft contains changes that the
+   * author made after sending the rule, the draft is kept, with the saved rule as its base.
    * @param {Draft} sent
    * @param {Rule} saved
    */
@@ -185,7 +186,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       close()
       drafts.clear()
     },
-    /** Reads the statistics or the snoozes of the open rule again, whichever could not be read before. */
+    /** Reads the statistics and the snoozes of the open rule again if reading them has failed. */
     readAgain() {
       const failed = [statistics, snoozes].filter((one) => one.hasFailed)
       if (known === undefined || failed.length === 0) return

@@ -152,7 +152,7 @@ export function rulesView({ onFailure, onSuccess }) {
       isShown = visible
       wanted = ruleId
       if (!visible) return editor.leave()
-      // A click on a link to the open rule reads again what could not be read before.
+      // A click on a link to the open rule repeats the reads that have failed.
       if (ruleId !== undefined && editor.shows === ruleId) editor.readAgain()
       if (ruleId === undefined && editor.shows !== undefined) editor.leave()
       if (isNew || !isLoaded) void load()

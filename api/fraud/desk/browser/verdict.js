@@ -37,7 +37,7 @@ const undoneTo = (before) => before ?? 'SUSPICIOUS'
  * name the version of the case that the analyst has seen, so that they do not replace verdicts of other analysts.
  * @param {object} wiring
  * @param {(error: unknown, about?: string) => void} wiring.onFailure
- * @param {(about: string) => void} wiring.onRecovered called when something has succeeded that may have failed before
+ * @param {(about: string) => void} wiring.onRecovered called when a change succeeds, in case it failed before
  * @param {(transactionId: string, verdict: Verdict, version: number) => void} wiring.onRecorded called when the server has
  * recorded a verdict, before later changes are sent
  * @param {() => void} wiring.onGiven
@@ -168,8 +168,8 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
   }
 
   /**
-   * Takes over the recorded verdict and the new version of the case, so that the next change is not refused because of
-   * this one. The page may already show a later change of somebody else.
+   * Stores the recorded verdict and the new version of the case, so that the next change is not refused because of this
+   * one. The page may already show a later change by somebody else.
    * @param {string} transactionId
    * @param {Verdict} verdict
    * @param {number} version

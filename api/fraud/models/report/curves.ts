@@ -13,7 +13,7 @@ export interface ScoreBin {
 export interface Curves {
   readonly transactions: number
   readonly frauds: number
-  /** This value and the next two are null if there are no frauds or no normal transactions. */
+  /** This value and the next two are null if there are no fraudulent or no normal transactions. */
   readonly auc: number | null
   readonly average_precision: number | null
   readonly recall_at_1pct_fpr: number | null
