@@ -22,7 +22,7 @@ import { payment } from './system.ts'
 const serverAuthority = testAuthority('server authority')
 const clientAuthority = testAuthority('client authority')
 
-/** Rate limits that refuse every request that they see. */
+/** Rate limits that refuse every request. */
 const REFUSE_ALL: RequestLimits = {
   covers: () => true,
   admit: async () => ({

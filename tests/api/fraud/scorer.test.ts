@@ -54,7 +54,7 @@ test.each([
   ['redis', ENRICHMENT_MS + ANSWER_MS],
   ['models', MODELS_MS],
   ['log', LOG_MS],
-] as const)('%s hangs: the answer comes within the time limits of the stages', async (part, limitMs) => {
+] as const)('if %s hangs, scoring takes the sum of the time limits of the stages that use it', async (part, limitMs) => {
   const world = worldWithModels()
   world.state[part] = 'hangs'
   expect((await world.scoreWithin(pay(), 200)).tookMs).toBe(limitMs)

@@ -85,7 +85,7 @@ describe('signing in', () => {
     expect([answer.status, await answer.json()]).toMatchObject([201, { expires_at: '+275760-09-13T00:00:00.000Z' }])
   })
 
-  test('over https the cookie is Secure and belongs to this host only', async () => {
+  test('over https, the cookie is Secure and belongs to this host only', async () => {
     const api = await sessionApp({ publicUrl: 'https://api.example' })
     const { cookie } = await signedIn(api)
     expect(cookie).toMatch(/^__Host-millrace-session=/)

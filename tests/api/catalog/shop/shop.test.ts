@@ -105,7 +105,7 @@ test('the filter for one star uses the singular', async () => {
   expect(html).toContain('1 star or more')
 })
 
-test('a wrong value is explained on the page, and search errors are shown as pages, too', async () => {
+test('an invalid value is explained on the page, and a search error is also shown as a page', async () => {
   const { app, asked, world } = await shopWorld()
   const wrong = await app.request('/shop?price_min=cheap&sort=random')
   expect(wrong.status).toBe(400)

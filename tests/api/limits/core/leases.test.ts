@@ -353,7 +353,7 @@ test('closing waits until the store has accepted the returned units', async () =
   await closing
 })
 
-test('a late refusal of an early request does not overwrite newer knowledge about a counter', async () => {
+test('a late refusal of an early request does not overwrite newer information about a counter', async () => {
   const clock = { ms: 0 }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
   const { store, held } = heldStore(exact.store)
