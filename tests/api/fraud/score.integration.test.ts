@@ -31,7 +31,7 @@ async function firstPayments() {
 test('the velocities of six concurrent first payments of a new user are 0 to 5', async () => {
   let sent = await firstPayments()
   // On a busy machine, a part of scoring may miss its time limit. The answer then names the part in `degraded`, and the
-  // velocity of the payment need not count the other payments, so the test tries again with a new user.
+  // velocity of the payment may lack the other payments. The test therefore tries again with a new user.
   const isWhole = async () => {
     if (sent.answers.every(({ body }) => body.degraded.length === 0)) return true
     sent = await firstPayments()

@@ -185,7 +185,7 @@ test('of two concurrent answers to the same request, the first one wins', async 
   expect(world.logged).toEqual([one.scored, one.scored])
 })
 
-test('if an entity was blocklisted after the first request, the repeated request is blocked, and so are later ones', async () => {
+test('if an entity was blocklisted after the first request, the repeated request and all later ones are blocked', async () => {
   const world = worldWithModels()
   const request = pay({ id: 't1' })
   expect((await world.score(request)).scored.decision).toBe('APPROVE')

@@ -8,6 +8,9 @@ test('the tag of an earlier answer is accepted in If-Match, even if a proxy has 
   expect(expectedVersionFrom('*')).toBeUndefined()
 })
 
-test.each(['W/', 'w/"3"', '"3-gzip"', '"1", "2"', '"-1"', ''])('an If-Match header with %j is refused, because it does not name exactly one version', (given) => {
-  expect(() => expectedVersionFrom(given)).toThrow(ApiError)
-})
+test.each(['W/', 'w/"3"', '"3-gzip"', '"1", "2"', '"-1"', ''])(
+  'an If-Match header with %j is refused, because it does not name exactly one version',
+  (given) => {
+    expect(() => expectedVersionFrom(given)).toThrow(ApiError)
+  },
+)

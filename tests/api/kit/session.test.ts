@@ -178,7 +178,7 @@ describe('requests with a session', () => {
     for (const foreign of FOREIGN_PAGES) expect(await send({ cookie, 'x-csrf-token': csrf, ...foreign })).toBe(403)
   })
 
-  test('reads from a page of another origin are anonymous, and other origins cannot read what the session sees', async () => {
+  test('requests from a page of another origin are anonymous, and other origins cannot read the responses to a session', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api)
     for (const foreign of FOREIGN_PAGES) {

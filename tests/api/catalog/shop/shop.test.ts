@@ -26,7 +26,7 @@ test('the address of a page identifies its search, whatever the values contain',
   expect(toggled(['b'], 'a')).toEqual(['b', 'a'])
 })
 
-test('the page of results shows products, escapes every text, and loads nothing from elsewhere', async () => {
+test('the page of results shows products, escapes every text, and loads nothing from other servers', async () => {
   const { app, asked } = await shopWorld()
   const response = await app.request(`/shop?q=${encodeURIComponent(HOSTILE)}&price_min=&brand=Acme`)
   const html = await response.text()
