@@ -45,7 +45,8 @@ export interface ViewPosition {
   readonly next: number
   /**
    * Time at which the view last contained the whole log, epoch ms; before the view is complete, the time of its first
-   * batch. If this time is longer ago than Kafka keeps tombstones, the view may have missed some, and is rebuilt.
+   * batch. If this time is longer ago than Kafka keeps tombstones, the view may have missed tombstones, so it is
+   * rebuilt.
    */
   readonly at: number
   /** Id of the topic that the offset belongs to; undefined if an earlier version of the sink wrote the position. */

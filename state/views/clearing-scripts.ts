@@ -6,7 +6,10 @@
 
 /** A field of the hash of positions. It cannot be the name of a topic, because topic names contain no colon. */
 export const CLEARING_FIELD = ':clearing'
-/** A field that shows that the partition was cleared. Without positions or this field, it would be cleared again. */
+/**
+ * A field that shows that the partition was cleared. A sink clears a partition that has neither positions nor this
+ * field.
+ */
 const CLEARED_FIELD = ':cleared'
 
 /**

@@ -84,7 +84,7 @@ function connectForSink(place: RedisPlace, log: SinkLog, settings: RedisOptions)
     settings: {
       ...settings,
       connectTimeout: CONNECT_TIMEOUT_MS,
-      // After a failover, the address may belong to a replica, so reconnect.
+      // After a failover, the address may belong to a replica, so the client reconnects.
       reconnectOnError: (error) => error.message.startsWith('READONLY'),
     },
     onLost: (reason) => log.warn({ reason }, 'sink_redis_lost'),

@@ -327,7 +327,7 @@ describe('the API process', () => {
     expect(await get('/livez')).toMatchObject({ status: 200 })
   })
 
-  test('a wrong setting prevents the start, with a message that names the setting and its fault', async () => {
+  test('an invalid setting prevents the start, and the message names the setting and its fault', async () => {
     await expect(startApiProcess(folder.path, { ...env, REDIS_URL: 'nowhere', NODE_ENV: 'production' })).rejects.toThrow(
       /ended with 1: the API cannot start: wrong settings:[\s\S]*REDIS_URL: does not begin with redis/,
     )

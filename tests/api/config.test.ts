@@ -134,7 +134,7 @@ test('settings of a service that the process does not run are still validated, b
   expect(() => readApiConfig({ ...production, API_SERVICES: 'trends', SHORT_PORT: 'x' })).toThrow('SHORT_PORT: is not a port')
 })
 
-test('all wrong settings are reported at once', () => {
+test('all invalid settings are reported at once', () => {
   expect(() => readApiConfig({ API_PORT: 'x', REDIS_URL: 'y' })).toThrow(/API_PORT[\s\S]*REDIS_URL/)
 })
 

@@ -4,7 +4,7 @@ import type { ReferenceView } from '../references.ts'
 import { type View, viewTag } from '../view.ts'
 
 /**
- * Images that products refer to. Fed by `catalog-images`. Both are partitioned by product.
+ * Images that products refer to. Fed by the topic `catalog-images`. The view and the topic are partitioned by product.
  *
  * | key | value |
  * |---|---|

@@ -2,8 +2,8 @@ import type { StockRow } from '../../../schemas/catalog/types.ts'
 import { type ListReader, type NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * Stock of each variant. Fed by `inventory-decisions`. Both are partitioned by product. A partition of the view also
- * contains results of commands; see ../results.ts.
+ * Stock of each variant. Fed by the topic `inventory-decisions`. The view and the topic are partitioned by product. A
+ * partition of the view also contains results of commands; see ../results.ts.
  *
  * | key | value |
  * |---|---|

@@ -14,7 +14,7 @@ import {
 } from '../view.ts'
 
 /**
- * The blocklist for analysts. Scoring does not read it. Fed by `fraud-blocklist-decisions`, partitioned like it.
+ * The blocklist for analysts. Scoring does not read it. Fed by `fraud-blocklist-decisions` and partitioned like it.
  *
  * | key | value |
  * |---|---|

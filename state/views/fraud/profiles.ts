@@ -5,7 +5,7 @@ import { caughtUpKey, type View, type ViewOperation, viewTag } from '../view.ts'
 import { counterFields, FLIGHT_BYTES, flightId } from './in-flight.ts'
 
 /**
- * Profiles of entities, and their transactions in flight. Fed by the changelog of the profiles, partitioned like it.
+ * Profiles of entities, and their transactions in flight. Fed by the changelog of the profiles and partitioned like it.
  * All keys of an entity share a hash tag, so that one script can read and write them. When the sink writes a profile
  * that includes a transaction, it removes the transaction from the transactions in flight in the same step.
  *

@@ -4,7 +4,8 @@ import type { FraudRule, FraudSetting } from '../../../schemas/fraud/types.ts'
 import { NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * The view and the results of commands share a name, so that a result never arrives before the change that it reports.
+ * The view has the name of the flow, so it also contains the results of commands. A result therefore never arrives
+ * before the change that it reports.
  */
 const VIEW = fraudSettingsFlow.name
 /** The topic has one partition. */

@@ -3,7 +3,7 @@ import type { LinkStats } from '../../../schemas/links/types.ts'
 import { NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * Statistics of each link. Fed by the topic `link-stats`. Both are partitioned by short code.
+ * Statistics of each link. Fed by the topic `link-stats`. The view and the topic are partitioned by short code.
  *
  * | key | value |
  * |---|---|

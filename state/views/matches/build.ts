@@ -26,8 +26,8 @@ export interface BuildDeps {
 
 /**
  * The progress of searches for a user who has more candidates nearby than one search may examine. The next search
- * continues where the last one stopped, but only if fewer than `REFILL_BELOW` of the candidates that the last one found
- * are left. Otherwise, it begins where the last one began, so that it finds these candidates again.
+ * continues where the last search stopped, but only if fewer than `REFILL_BELOW` of the candidates of the last search
+ * are left. Otherwise, the next search begins where the last search began, so that it finds these candidates again.
  */
 interface Resume {
   /** A search may continue only while this value is unchanged; see `basisOf`. */

@@ -18,9 +18,9 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so a field
  * can be older than the view. Such a field has no effect for long: a newer field for the same target replaces it, or
  * the sink removes it because it is not newer than the view. The whole hash expires two days after its last change,
- * because outages are expected to be shorter. The hash of an active user may never expire. A note of the API that adds
- * a field about a block or an ended match therefore removes the fields of this kind, and those about matches, that are
- * at least two days older than the note.
+ * because outages are expected to be shorter. The hash of an active user may never expire. Therefore, when the API adds
+ * a field about a block or an ended match, it removes all `x:` and `m:` fields that are at least two days older than
+ * the new field.
  *
  * When a user deletes their profile, all earlier swipes, blocks and ends of matches by this user lose their effect. The
  * sink removes the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once it
@@ -105,8 +105,8 @@ return 1
  * other users. The value is the time of the decision, a space, and 1 if the users may not see each other or 0 if they
  * may.
  *
- * A new field removes the fields of this kind, and those about matches, that are older than the new field by at least
- * the time to live. Values that earlier versions of the software wrote contain no time, so they remain.
+ * When a field is added, all `x:` and `m:` fields that are older than the new field by at least the time to live are
+ * removed. Values that earlier versions of the software wrote contain no time, so they remain.
  *
  * KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 field, 3 time of the decision, 4 `1` if they may not see each other,
  * otherwise `0`.
@@ -219,8 +219,8 @@ export function liftingOperations(key: string, field: string, until: number, now
 }
 
 /**
- * Returns the operations that write a field and extend the life of the hash, or no operation if the time is so long ago
- * that no API process can still note an earlier time. When the view is rebuilt, most records are that old.
+ * Returns the operations that write a field and extend the life of the hash. Returns no operation if the time is so
+ * long ago that no API process can still note an earlier time. When the view is rebuilt, most records are that old.
  */
 function noted(key: string, field: string, number: number, value: string, now: number): ViewOperation[] {
   if (now - number >= RECENT_KEPT_MS) return []

@@ -34,7 +34,7 @@ export interface StackedCandidate {
 export const STACK_TTL_MS = 300_000
 /**
  * How long a stack that has no candidate to show is kept before the search is repeated. The time is short, so that the
- * first user in an area sees the second one soon.
+ * first user in an area soon sees the second user.
  */
 const EMPTY_TTL_MS = 5_000
 /**

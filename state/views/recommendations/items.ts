@@ -3,8 +3,8 @@ import { readableJson } from '../readable.ts'
 import { type View, viewTag } from '../view.ts'
 
 /**
- * The data about items that answers contain. Fed by `items`, partitioned like it. Of several records about an item, the
- * one with the newest `updated_at` is kept.
+ * The data about items that answers contain. Fed by `items` and partitioned like it. Of several records about an item,
+ * the one with the newest `updated_at` is kept.
  *
  * | key | value |
  * |---|---|

@@ -3,7 +3,7 @@ import type { ItemNeighbours } from '../../../schemas/recommendations/types.ts'
 import { type BinaryReader, caughtUpKey, NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * Neighbours of items. Fed by `item-neighbours`, partitioned like it.
+ * Neighbours of items. Fed by `item-neighbours` and partitioned like it.
  *
  * | key | value |
  * |---|---|

@@ -3,7 +3,7 @@ import type { UserFeatures, UserSelf } from '../../../schemas/recommendations/ty
 import { type BinaryReader, type NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * Features of users. Fed by `user-features`, partitioned like it.
+ * Features of users. Fed by `user-features` and partitioned like it.
  *
  * | key | value |
  * |---|---|

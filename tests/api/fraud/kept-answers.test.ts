@@ -5,7 +5,7 @@ import { answerBytes, answerFromBytes } from '../../../state/views/fraud/kept-an
 import { pay } from '../../schemas/fraud/payments.ts'
 import { LOW_RISK, scoreWorld } from './score-world.ts'
 
-/** Returns the bytes of an answer in a version of the format that this program does not know. */
+/** Returns the bytes of an answer in an unknown version of the format. */
 const foreignAnswer = (format: number) => Buffer.from([1, 255, format])
 
 async function scoredOnce(isBlocked: boolean): Promise<TxnScored> {
@@ -31,7 +31,7 @@ function contestedRedis(first: Buffer, ...replacements: Buffer[]) {
   return { answers, held: () => answerFromBytes(held) }
 }
 
-test('an answer replaces an unreadable answer, even if another process has meanwhile replaced the unreadable answer with a different unreadable one', async () => {
+test('an answer replaces an unreadable answer, even if another process has just replaced it with another unreadable answer', async () => {
   const scored = await scoredOnce(false)
   const { answers, held } = contestedRedis(foreignAnswer(1), foreignAnswer(2))
   expect(await answers.keep(scored, async () => undefined)).toEqual({ state: 'new' })

@@ -25,11 +25,14 @@ test('an empty list contains nothing', () => {
   expect(readNetworkList(file('')).includes('192.0.2.7')).toBe(false)
 })
 
-test.each(['192.0.2', '192.0.2.0/33', '2001:db8::/129', '192.0.2.0/24/1', '192.0.2.0/'])('a wrong line is named: %s', (line) => {
-  expect(() => readNetworkList(file(`\n${line}\n`))).toThrow(/^line 2 of .* is neither an address nor a CIDR range$/)
-})
+test.each(['192.0.2', '192.0.2.0/33', '2001:db8::/129', '192.0.2.0/24/1', '192.0.2.0/'])(
+  'the error for an invalid line contains the number of the line: %s',
+  (line) => {
+    expect(() => readNetworkList(file(`\n${line}\n`))).toThrow(/^line 2 of .* is neither an address nor a CIDR range$/)
+  },
+)
 
-test('facts without a file are missing, and the country comes from the bundled database', () => {
+test('without a file, is_tor and is_datacenter are null, and the country comes from the bundled database', () => {
   const factsOf = openIpFacts({ countries: undefined, vpn: file('192.0.2.0/24\n'), tor: undefined, datacenter: undefined })
   expect(factsOf('192.0.2.1')).toEqual({ geo_country: null, is_vpn: true, is_tor: null, is_datacenter: null })
   expect(factsOf('8.8.8.8')).toEqual({ geo_country: 'US', is_vpn: false, is_tor: null, is_datacenter: null })

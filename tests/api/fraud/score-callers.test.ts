@@ -22,7 +22,7 @@ import { payment } from './system.ts'
 const serverAuthority = testAuthority('server authority')
 const clientAuthority = testAuthority('client authority')
 
-/** Rate limits that refuse every request that they see. */
+/** Rate limits that refuse every request. */
 const REFUSE_ALL: RequestLimits = {
   covers: () => true,
   admit: async () => ({
@@ -129,7 +129,7 @@ test('a bad token is refused even with a certificate, but a token with another s
   expect((await secureAnswer(port, undefined, { authorization: `Bearer ${token}` })).status).toBe(403)
 })
 
-test('an address of SCORE_GATEWAYS is enough; a forwarded address is not, and a bad token is refused', async () => {
+test('a connection from an address in SCORE_GATEWAYS is enough; a forwarded address is not, and a bad token is refused', async () => {
   const { plain } = await served(['127.0.0.1/32'])
   expect(await statusOf(plain)).toBe(200)
   expect(await statusOf(plain, { authorization: 'Bearer bad' })).toBe(401)

@@ -28,10 +28,10 @@ async function firstPayments() {
   return { ids, answers }
 }
 
-test('six concurrent first payments of a new user see 0 to 5 others', async () => {
+test('the velocities of six concurrent first payments of a new user are 0 to 5', async () => {
   let sent = await firstPayments()
   // On a busy machine, a part of scoring may miss its time limit. The answer then names the part in `degraded`, and the
-  // velocity of the payment need not count the other payments, so the test tries again with a new user.
+  // velocity of the payment may lack the other payments. The test therefore tries again with a new user.
   const isWhole = async () => {
     if (sent.answers.every(({ body }) => body.degraded.length === 0)) return true
     sent = await firstPayments()
@@ -84,7 +84,7 @@ test('a body above 64 KiB is refused, and the response to invalid JSON does not 
   expect(await response.text()).not.toContain('1111')
 })
 
-test('without Redis and Kafka payments are scored and logged, and count afterwards', async () => {
+test('without Redis and Kafka, payments are scored and logged, and the profile includes them afterwards', async () => {
   const { redis, kafka, ask } = system
   await Promise.all([redis.kill(), kafka.kill()])
   const user = { payer: { user_id: 'u3' } }

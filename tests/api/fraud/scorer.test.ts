@@ -54,7 +54,7 @@ test.each([
   ['redis', ENRICHMENT_MS + ANSWER_MS],
   ['models', MODELS_MS],
   ['log', LOG_MS],
-] as const)('%s hangs: the answer comes within the time limits of the stages', async (part, limitMs) => {
+] as const)('if %s hangs, scoring takes the sum of the time limits of the stages that use it', async (part, limitMs) => {
   const world = worldWithModels()
   world.state[part] = 'hangs'
   expect((await world.scoreWithin(pay(), 200)).tookMs).toBe(limitMs)
@@ -185,7 +185,7 @@ test('of two concurrent answers to the same request, the first one wins', async 
   expect(world.logged).toEqual([one.scored, one.scored])
 })
 
-test('if an entity was blocklisted after the first request, the repeated request is blocked, and so are later ones', async () => {
+test('if an entity was blocklisted after the first request, the repeated request and all later ones are blocked', async () => {
   const world = worldWithModels()
   const request = pay({ id: 't1' })
   expect((await world.score(request)).scored.decision).toBe('APPROVE')

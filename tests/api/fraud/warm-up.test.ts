@@ -9,7 +9,7 @@ import { LOW_RISK, scoreWorld } from './score-world.ts'
 const hashes = personalHashes('0123456789abcdef012345')
 const SECONDS = 1_000
 
-test('a rehearsal uses every part, and leaves no traces', async () => {
+test('a rehearsal runs all Redis scripts of scoring, but leaves no log entries, counts or lasting answers', async () => {
   const { state, logged, stages, activities, keptMs, tallied, rehearsed } = scoreWorld()
   state.outcome = LOW_RISK
   expect(await rehearsePayment({ score: rehearsed, hashes, now: () => NOON })).toBe(true)

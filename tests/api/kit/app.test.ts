@@ -88,7 +88,7 @@ describe('input', () => {
     expect(body).toMatchObject({ error: 'invalid_request', details: [{ path: 'query.size', message: 'must be an integer from 1 to 30' }] })
   })
 
-  test('all invalid parts are reported', async () => {
+  test('all invalid parameters are reported', async () => {
     const { app } = await echoApp()
     const { body } = await failureOf(app.request('/query?size=x&flag=yes'))
     expect((body.details as { path: string }[]).map((detail) => detail.path)).toEqual(['query.size', 'query.flag'])
@@ -156,7 +156,7 @@ describe('input', () => {
 })
 
 describe('addresses and methods', () => {
-  test('an unknown path answers 404, and a wrong method 405 with Allow', async () => {
+  test('an unknown path gets 404, and a method that the path does not allow gets 405 with Allow', async () => {
     const { app } = await echoApp()
     expect(await failureOf(app.request('/items'))).toMatchObject({ status: 404, body: { error: 'not_found' } })
     expect(await failureOf(app.request('/items//detail'))).toMatchObject({ status: 404 })
@@ -248,7 +248,7 @@ describe('caching', () => {
 })
 
 describe('operations', () => {
-  test('/livez answers while /readyz names what is missing, without reasons', async () => {
+  test('/livez succeeds while parts are missing, and /readyz lists these parts without reasons', async () => {
     const state = { redis: 'no connection' as string | undefined }
     const probes = [
       { name: 'redis', check: async () => state.redis },

@@ -10,8 +10,8 @@ test.each([
   ['a trusted proxy, and a header that the caller sent', '127.0.0.1', '1.1.1.1, 203.0.113.9', '203.0.113.9'],
   ['two trusted proxies', '10.0.0.2', '1.1.1.1, 203.0.113.9, 10.1.2.3', '203.0.113.9'],
   ['a caller inside', '127.0.0.1', '10.9.9.9', '10.9.9.9'],
-  ['nonsense ends the chain', '127.0.0.1', '1.1.1.1, unknown', '127.0.0.1'],
-  ['garbage after a valid address', '127.0.0.1', 'x, 10.1.1.1', '10.1.1.1'],
+  ['an invalid last entry', '127.0.0.1', '1.1.1.1, unknown', '127.0.0.1'],
+  ['an invalid entry before a trusted proxy', '127.0.0.1', 'x, 10.1.1.1', '10.1.1.1'],
   ['an empty header', '127.0.0.1', '', '127.0.0.1'],
   ['IPv4 in IPv6', '::ffff:127.0.0.1', '::ffff:203.0.113.9', '203.0.113.9'],
   ['a port', '127.0.0.1', '203.0.113.9:4711', '203.0.113.9'],
@@ -45,7 +45,7 @@ test.each([
   ['2001:db8:1:2:3:4:5:6', '2001:db8:1::/48'],
   ['2001:db8::1', '2001:db8::/48'],
   ['::ffff:192.0.2.1', '192.0.2.1'],
-])('when counting by wider networks, rate limits count %s as %s', (address, expected) => {
+])('if rate limits count by wider networks, they count %s as %s', (address, expected) => {
   expect(limitedAddress(address, true)).toBe(expected)
 })
 

@@ -204,7 +204,7 @@ describe('a table that keeps failing after it was ready', () => {
     await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(6)
   })
 
-  test('stays ready while Kafka is unreachable, because the process can still serve requests that need no Kafka', async () => {
+  test('stays ready while Kafka is unreachable, because the process can still serve requests that do not need Kafka', async () => {
     const { table, state, clock, untilFailing } = await failing()
     Object.assign(state, { isFailing: true, isKafkaAway: true })
     await untilFailing()
@@ -213,7 +213,7 @@ describe('a table that keeps failing after it was ready', () => {
   })
 })
 
-test('the table announces only once that it is ready, and can be read at that moment', async () => {
+test('the table reports exactly once that it has become ready, and can be read at that moment', async () => {
   const { put, open } = await world()
   put(1n, 5)
   const seen: (number | undefined)[] = []

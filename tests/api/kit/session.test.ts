@@ -85,7 +85,7 @@ describe('signing in', () => {
     expect([answer.status, await answer.json()]).toMatchObject([201, { expires_at: '+275760-09-13T00:00:00.000Z' }])
   })
 
-  test('over https the cookie is Secure and belongs to this host only', async () => {
+  test('over https, the cookie is Secure and belongs to this host only', async () => {
     const api = await sessionApp({ publicUrl: 'https://api.example' })
     const { cookie } = await signedIn(api)
     expect(cookie).toMatch(/^__Host-millrace-session=/)
@@ -178,7 +178,7 @@ describe('requests with a session', () => {
     for (const foreign of FOREIGN_PAGES) expect(await send({ cookie, 'x-csrf-token': csrf, ...foreign })).toBe(403)
   })
 
-  test('reads from a page of another origin are anonymous, and other origins cannot read what the session sees', async () => {
+  test('requests from a page of another origin are anonymous, and other origins cannot read the responses to a session', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api)
     for (const foreign of FOREIGN_PAGES) {

@@ -21,7 +21,7 @@ function counting(maxEntries = 10) {
   return { state, cache }
 }
 
-test('concurrent callers, and callers until the value expires, share one load', async () => {
+test('all callers share one load until the value expires, even if they call concurrently', async () => {
   const { state, cache } = counting()
   expect(await Promise.all([cache.get('a'), cache.get('a'), cache.get('b')])).toEqual([1, 1, 2])
   state.now = KEPT_MS - 1

@@ -79,7 +79,8 @@ test('a topic that has lost records that were read is read again from its beginn
             policy = reset
             fetcher.assign(partition, offset, reset)
           },
-          // Like the client of Kafka: if the log differs from what was read, only the policy `rebuild` reports it.
+          // Like the Kafka client, this poll reports only with the policy `rebuild` that the log differs from what was
+          // read.
           async poll(ms, maxBytes) {
             const isReset = isLost && policy === 'rebuild'
             isLost = false
@@ -106,7 +107,7 @@ test('a topic that has lost records that were read is read again from its beginn
   expect(startedOver).toHaveBeenCalledOnce()
 })
 
-test('after an error, a follower names the leader epoch of what it has read, so that it notices if the log has lost it since', async () => {
+test('after an error, a follower resumes with the leader epoch of the last record that it has read, so that a loss of records is detected', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 'items', partitions: 1 })
   broker.append('items', 0, { timestamp: 1, key: Buffer.from('key'), value: Buffer.from('x'), headers: [] })

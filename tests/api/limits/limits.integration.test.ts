@@ -169,7 +169,7 @@ describe('a limit', () => {
     for (const api of apis)
       await expect.poll(async () => (await visit(`/${shared}`, user, api)).headers.get('x-ratelimit-limit'), SOON).toBe('6')
     const usage = () => send('GET', '/rate-limits/usage/user:42', undefined, user)
-    /** Returns the count. Without a count, returns the whole body, so that a failed test shows the error. */
+    /** Returns the count or, if there is none, the whole body, so that a failed test shows the error. */
     const current = async () => {
       const { body } = await usage()
       return body.rules?.find(({ rule_id }: { rule_id: string }) => rule_id === shared)?.current ?? body
@@ -202,7 +202,7 @@ describe('a limit', () => {
     expect((await send('GET', '/rate-limits/usage/ip:127.0.0.1', undefined, await token('43'))).status).toBe(403)
   })
 
-  test('is also decided on behalf of other gateways, and violations by their callers are recorded', async () => {
+  test('also applies to the callers of other gateways, and their violations are recorded', async () => {
     const internal = await token('gateway', 'internal')
     const checked = (body: object) => send('POST', '/rate-limits/check', body, internal)
     const gateway = named()

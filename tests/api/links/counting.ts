@@ -7,7 +7,10 @@ import { type SupervisedWorker, supervisedWorker } from '../supervised-worker.ts
 import { startWorkerProcess } from '../worker-process.ts'
 import type { LinksSystem } from './system.ts'
 
-/** The parts that count the clicks of the links under test: a separate worker, and the table. */
+/**
+ * The processes that count the clicks of the links under test: a separate worker, and the ClickHouse server with the
+ * table.
+ */
 export interface Counting {
   readonly clickhouse: Component
   /** Environment variables with which an API finds the table. */

@@ -56,7 +56,7 @@ describe('POST /api/v1/urls', () => {
     expect(codes.size).toBe(10)
   })
 
-  test('gives links with and without counted clicks to a user who asks for both', async () => {
+  test('gives a user separate links with and without counted clicks for the same URL', async () => {
     const { create } = await linksApi()
     const codeOf = async (analytics: boolean) => (await create({ long_url: URL_1, analytics }, { as: ALICE })).body.short_code
     const [counted, uncounted] = [await codeOf(true), await codeOf(false)]

@@ -34,7 +34,7 @@ function check(given: unknown): string | 'refused' {
  */
 const ALLOWED = /^https?:\/\/(?:\[[0-9a-f:.]+\]|[^/?#@.]+(?:\.[^/?#@.]+)+\.?)(?::\d+)?(?:[/?#]|$)/
 
-describe('agrees with the web platform test vectors', () => {
+describe('the check of a long URL agrees with the web platform test vectors', () => {
   test.each(vectors.urls)('URL %j', (input, href) => {
     const isAllowed = href !== null && ALLOWED.test(href) && href.length <= 2_048
     expect(check(input)).toBe(isAllowed ? href : 'refused')

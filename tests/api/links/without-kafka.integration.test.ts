@@ -56,7 +56,7 @@ async function apiWithoutKafka(partitionsKept: boolean) {
   })
 }
 
-test('an API that starts without Kafka redirects by means of the partition counts that an earlier API has stored', async () => {
+test('an API that starts without Kafka redirects with the partition counts that an earlier API has stored', async () => {
   const api = await apiWithoutKafka(true)
   await expect.poll(async () => await visit(api, CODE), SOON).toMatchObject({ status: 302, location: 'https://example.com/' })
   expect((await visit(api, 'missing')).status).toBe(404)

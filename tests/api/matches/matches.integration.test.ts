@@ -256,7 +256,7 @@ test(
       await system.restartApi(0)
       // The restarted API cannot ask Kafka for the view's partition count, so it reads the count from Redis.
       await expect.poll(async () => (await ann.ask('GET', 'me')).status, SOON).toBe(200)
-      // The API reports that it is ready, although it does not know the rate limit rules yet.
+      // The API reports that it is ready, although it has not read the rate limit rules yet.
       await expect
         .poll(() => readiness(0), SOON)
         .toMatchObject({ status: 200, body: { degraded: expect.arrayContaining([{ name: 'kafka' }]) } })

@@ -113,7 +113,7 @@ test.each([
   ['location', { place: { lat: 1, lon: 2, at: NOW + 2 } }, 0, NOW + 2],
   ['block', {}, NOW + 1, NOW + 1],
 ])(
-  'a deletion is not earlier than the last %s, even if that was recorded by a process whose clock was ahead',
+  'a deletion is not earlier than the last %s, even if the clock of the process that recorded it was ahead',
   async (_what, recent, firstAt, at) => {
     const sent: unknown[] = []
     const run = async (_flow: unknown, _key: string, command: unknown) => {

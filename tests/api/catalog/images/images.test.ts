@@ -171,12 +171,12 @@ test('equal pictures get the same content hash', async () => {
   expect(readdirSync(folder).sort()).toEqual(['originals', 'smaller'])
 })
 
-test('the sweep of another service, which does not know the images, leaves them alone', async () => {
+test('a sweep of the blobs of another service neither finds nor removes images', async () => {
   const service = images(store)
   const { content_hash } = await service.keep(await picture({ width: 40, height: 40, format: 'png' }))
   const form = await service.smaller(content_hash, 150)
-  // The sweep runs on the folder that contains the image root. The settings forbid this for blobs of another service,
-  // but even then the sweep must be harmless.
+  // The sweep runs on the folder that contains the image root. The settings forbid this location for the blobs of
+  // another service, but even there the sweep must not remove images.
   const around = await connectBlobs({ url: pathToFileURL(folder).href, s3Endpoint: undefined })
   const { signal } = new AbortController()
   const sweep = await sweepBlobs({ blobs: around, referenced: async () => new Set(), before: Date.now() + 3_600_000, signal })

@@ -153,7 +153,7 @@ test.each([
     },
   ],
   [{}],
-])('a wrong body is refused: %o', async (body) => {
+])('an invalid body is refused: %o', async (body) => {
   const { send } = await stockApi()
   expect(await send('POST', 'reservations', body)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
 })

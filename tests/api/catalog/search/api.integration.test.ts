@@ -132,7 +132,7 @@ test.each(['drill glass', '"', '* OR title:x', '%2B-'])('there is nothing to sug
 })
 
 test.each(['', 'q=', 'q=%20', `q=${'x'.repeat(101)}`, 'q=a&q=b', 'q=a&limit=0', 'q=a&limit=21', 'q=a&limit=x'])(
-  'a wrong request for suggestions is refused: %s',
+  'an invalid request for suggestions is refused: %s',
   async (query) => {
     expect(await ask(`products/suggest?${query}`)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
   },
@@ -166,7 +166,7 @@ test.each([
   { terms: ['sofa', 'x'.repeat(101)] },
   { terms: Array.from({ length: 21 }, (_, at) => `word${at}`) },
   { terms: ['sofa', 'couch'], two_way: true },
-])('a wrong group of synonyms is refused: %o', async (body) => {
+])('an invalid group of synonyms is refused: %o', async (body) => {
   expect(await ask('search/synonyms/seats', { method: 'PUT', body, headers: admin })).toMatchObject({
     status: 400,
     body: { error: 'invalid_request' },

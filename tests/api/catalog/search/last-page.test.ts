@@ -10,7 +10,7 @@ interface Body {
 }
 
 test.each([0, 20_000])(
-  'the last numbered page reads the first 10,000 products and one more, and the index allows this (hits and facets are separate searches with %d or more products)',
+  'if hits and facets are separate searches from %d products on, the last numbered page reads 10,001 products, which the index allows',
   async (many) => {
     const asked: Body[] = []
     const answer = { hits: { total: { value: 10_002 }, hits: [], max_score: 1 }, _shards: { total: 1 }, aggregations: {} }

@@ -26,7 +26,7 @@ test('the address of a page identifies its search, whatever the values contain',
   expect(toggled(['b'], 'a')).toEqual(['b', 'a'])
 })
 
-test('the page of results shows products, escapes every text, and loads nothing from elsewhere', async () => {
+test('the page of results shows products, escapes every text, and loads nothing from other servers', async () => {
   const { app, asked } = await shopWorld()
   const response = await app.request(`/shop?q=${encodeURIComponent(HOSTILE)}&price_min=&brand=Acme`)
   const html = await response.text()
@@ -105,7 +105,7 @@ test('the filter for one star uses the singular', async () => {
   expect(html).toContain('1 star or more')
 })
 
-test('a wrong value is explained on the page, and search errors are shown as pages, too', async () => {
+test('an invalid value is explained on the page, and a search error is also shown as a page', async () => {
   const { app, asked, world } = await shopWorld()
   const wrong = await app.request('/shop?price_min=cheap&sort=random')
   expect(wrong.status).toBe(400)

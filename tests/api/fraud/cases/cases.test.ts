@@ -319,7 +319,7 @@ test.each(['feedback', 'change'] as const)('a late %s brings an archived case ba
   ])
 })
 
-test('feedback on a case that leaves the state between lookup and decision brings the case back', async () => {
+test('if a case leaves the state between lookup and decision, feedback brings the case back', async () => {
   const { send, case_id, redis } = await archivedCase()
   // The view still shows the case for a moment after the topology has deleted it from its state.
   const place = { case_id, status: 'CONFIRMED_FRAUD', assigned_to: null }
@@ -328,7 +328,7 @@ test('feedback on a case that leaves the state between lookup and decision bring
   expect(answer).toEqual({ status: 200, body: { status: 'recorded', case_id, version: 3 } })
 })
 
-test('a change of a case that leaves the state between lookup and decision brings the case back', async () => {
+test('if a case leaves the state between lookup and decision, a change of the case brings it back', async () => {
   const { send, case_id, redis, tables } = await archivedCase()
   // The view still shows the case for a moment after the topology has deleted it from its state.
   redis.apply([{ op: 'set', key: `{${caseFlow.name}:0}:case:${case_id}`, value: JSON.stringify(tables.archived[0]) }])

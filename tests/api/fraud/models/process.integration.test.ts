@@ -143,7 +143,7 @@ test('models that were replaced are unloaded, and can be loaded again', async ()
   expect(loads).toBe(5)
 })
 
-test('if the models in use are gone when the process is replaced, the shipped models score', async () => {
+test('if the models in use no longer exist when the process is replaced, the shipped models score', async () => {
   await copyModel('account_takeover', 'gone')
   const own = { models: { champion: { account_takeover: 'gone' }, challenger: undefined }, policy: { ...DEFAULT_POLICY, version: 9 } }
   const children: ChildLink[] = []

@@ -11,7 +11,7 @@ import { DAY, HOUR, MINUTE, NO_IP_FACTS, NOON, type Payment, pay, profileOf } fr
 const LONDON = [51.5074, -0.1278] as const
 const iso = (at: number) => new Date(at).toISOString()
 
-/** Returns a profile of an entity after payments that it took part in, as the API shows it at noon. */
+/** Returns the profile that the API shows at noon for an entity after the given payments. */
 function shown(kind: EntityKind, id: string, payments: readonly Payment[], ip: FraudIpFacts = NO_IP_FACTS) {
   return asShown(kind, id, profileOf(kind, id, payments.map(pay)), ip)
 }

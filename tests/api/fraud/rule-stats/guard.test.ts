@@ -175,7 +175,7 @@ test('if a move first fails and takes effect later, no process moves another rul
   expect(moveToShadow.mock.calls).toEqual([[NEW]])
 })
 
-test('if somebody else changed the rule and its move was refused, the guard moves the next rule at its next tick', async () => {
+test('if a move is refused because somebody else has changed the rule, the guard moves the next rule at its next tick', async () => {
   const rules = [OLD, NEW]
   const { process, moveToShadow } = world({ rules })
   const { guard, approve, block } = process()

@@ -69,7 +69,7 @@ async function scriptsOnRedis(): Promise<ViewScripts> {
   return redis.scripts
 }
 
-test('all processes see the total counts of the last five minutes, and only one process may act on them', async () => {
+test('every process gets the total counts of the last five minutes, and only one process may act on them', async () => {
   const scripts = await scriptsOnRedis()
   const count = (scored: number, blocked: Record<string, number> = {}) => ({ scored, blocked: new Map(Object.entries(blocked)) })
   expect(await addBlocks(scripts, NOW, count(0))).toEqual(count(0))
@@ -81,7 +81,7 @@ test('all processes see the total counts of the last five minutes, and only one 
   const claim = (token: string) => claimGuard(scripts, token, 5 * MINUTE)
   const claims = await Promise.all(tokens.map(claim))
   expect(claims.filter((claimed) => claimed)).toHaveLength(1)
-  // A process that did not receive the answer asks again.
+  // A process that did not receive the answer repeats its claim.
   expect(await Promise.all(tokens.map(claim))).toEqual(claims)
   await releaseGuard(scripts, tokens[claims.indexOf(false)])
   expect(await claim('a')).toBe(false)

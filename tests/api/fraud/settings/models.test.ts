@@ -49,7 +49,7 @@ test('a challenger that is younger than seven days can be promoted only by an ad
   ])
 })
 
-test('a trial can be ended, and a wrong policy is refused', async () => {
+test('a trial can be ended, and an invalid policy is refused', async () => {
   const { settings, models } = await settingsApi()
   await models.setChallenger(OPERATOR, async () => ({ versions, policy: undefined }), versions)
   await models.endChallenger(OPERATOR)

@@ -65,7 +65,7 @@ test('a rule is replaced with If-Match only if nobody has changed it since', asy
   expect((await send('PUT', 'rules/v', { body: { ...RULE, priority: 4 } })).body.priority).toBe(4)
 })
 
-test('a condition with a wrong name is refused with the position and a suggested name', async () => {
+test('a condition with an unknown name is refused, and the error contains its position and a suggested name', async () => {
   const { send, published } = await settingsApi()
   const refused = await send('POST', 'rules', { body: { ...RULE, rule_id: 'w', condition: 'txn.amonut > 1' } })
   expect(refused).toMatchObject({

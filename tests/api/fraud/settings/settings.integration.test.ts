@@ -129,7 +129,8 @@ test('a change reaches every API within 10 seconds, and an API that starts witho
 
   await kafka.start()
   await expect.poll(async () => (await score(third, `t6-${performance.now()}`)).degraded, SOON).not.toContain('rules')
-  // A request may be executed although its response is a 503. Only with the same key does the next attempt get a 201.
+  // A request may be executed although its response is a 503. All attempts have the same key, so that a later attempt
+  // still gets a 201.
   const create = () => send(third, 'POST', 'rules', { ...RULE, rule_id: 'w' }, 'create-w')
   await expect.poll(async () => (await create()).status, SOON).toBe(201)
   expect((await send(third, 'GET', 'rules/w')).status).toBe(200)

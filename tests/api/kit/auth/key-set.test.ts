@@ -101,7 +101,7 @@ test('known keys still work while the provider is down', async () => {
   expect(await verify(unknown)).toBe('unauthorized')
 })
 
-test('once a load has failed, known keys work without a wait while the provider is silent', async () => {
+test('after a failed load, known keys work without delay while the provider does not respond', async () => {
   const known = await signingKey('known')
   const { state, verify } = provider(known)
   await verify(known)

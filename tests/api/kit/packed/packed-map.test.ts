@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { NEVER, PackedMap } from '../../../../api/kit/packed/packed-map.ts'
 
-/** Expired entries are kept for a day when entries are copied. */
+/** A day in seconds. When entries are copied, those that expired less than a day ago are kept. */
 const DAY = 86_400
 
 const read = (view: DataView, at: number) => view.getUint32(at, true)
@@ -60,7 +60,7 @@ test('a packed map and its copy have the same contents as a Map after any sequen
   )
 })
 
-test('an entry that has expired only by a clock that is ahead is not lost when its segment grows or shrinks', () => {
+test('an entry that seems to have expired because the clock is ahead is not lost when its segment grows or shrinks', () => {
   const map = new PackedMap({ valueBytes: 4, canExpire: true })
   const keys = Array.from({ length: 100 }, (_, index) => Int32Array.of(index * 214_013 + 1, index, index, 0))
   const [now, ahead, expiry] = [1_000, 1_000 + DAY / 2, 2_000]

@@ -183,7 +183,7 @@ describe('a snapshot', () => {
     expect(table.get('d')).toBeUndefined()
   })
 
-  test('is loaded with the entries that have expired only by a clock that is ahead and is set back later', async () => {
+  test('is loaded with entries that seem to have expired because the clock is ahead, and these are returned after the clock is set back', async () => {
     const { folder, broker } = await saved()
     const world = await tableWorld({ folder, broker })
     world.state.aheadMs += 2 * HOUR_MS
@@ -211,7 +211,7 @@ describe('a snapshot', () => {
     expect(['a', 'b', 'c', 'd'].map((key) => table.get(key))).toEqual([undefined, 2, 3, 4])
   })
 
-  test('that becomes too old while Kafka is unreachable is not continued either', async () => {
+  test('is not used as a starting point if it becomes too old while Kafka is unreachable', async () => {
     const { folder } = await saved()
     const broker = newBroker()
     for (const [key, value] of [['b', '2'], ['b', '2'], ['c', '3'], ['c', '3'], ['d', '4'], ['d', '4']]) put(broker, key, value) // biome-ignore format: short

@@ -17,7 +17,7 @@ test('a file that could not be read is read again by the next request, and then 
   expect(await files.file('style.css')).toBe(read)
 })
 
-test('a file outside of the list is not opened', async () => {
+test('a file that is not in the list is not opened', async () => {
   const files = pageFiles({ folder: new URL('./', import.meta.url), files: [] })
   await expect(files.file('files.test.ts')).rejects.toMatchObject({ definition: { code: 'not_found' } })
 })

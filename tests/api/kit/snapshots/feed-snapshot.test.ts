@@ -25,7 +25,7 @@ function world() {
   const broker = memoryBroker()
   broker.createTopic({ name: topic.name, partitions: topic.partitions })
   const { transport, recreate } = recreatable(broker)
-  /** `aheadMs` is an error of the system's clock; `laterMs` is time that has passed. */
+  /** `aheadMs`: how far the system's clock is ahead. `laterMs`: how much time has passed. */
   const clock = { aheadMs: 0, laterMs: 0 }
   const time = { now: () => Date.now() + clock.aheadMs + clock.laterMs, monotonic: () => performance.now() + clock.laterMs }
   const lines: Record<string, unknown>[] = []

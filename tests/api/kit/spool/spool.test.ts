@@ -10,8 +10,8 @@ import { MAX_RECORD_BYTES, PARTITIONS, plain, QUICK, SOON, spoolFolder, spoolWor
 
 const LATE = { ...QUICK, withinMs: 1 }
 /**
- * Waits for Kafka for longer than a test may take. A test with these options fails if a record waits that should be
- * spooled at once.
+ * Options with which a record waits for Kafka for longer than a test may take. A test with these options fails if a
+ * record that should be spooled at once waits.
  */
 const PATIENT = { ...QUICK, withinMs: 3_600_000 }
 

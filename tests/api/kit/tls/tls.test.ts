@@ -148,9 +148,9 @@ describe('client certificates', () => {
     ['a valid one', payments, 200, 'payments'],
     ['one from an intermediate authority', { ...byMiddle, cert: byMiddle.cert + middle.cert }, 200, 'by department'],
     ['one without its intermediate authority', byMiddle, 401, 'its issuer is not trusted here'],
-    ['one that names itself by URI', clientAuthority.issue({ uri: ['spiffe://pay/x'], usage: 'client' }), 200, 'spiffe://pay/x'],
+    ['one whose name is a URI', clientAuthority.issue({ uri: ['spiffe://pay/x'], usage: 'client' }), 200, 'spiffe://pay/x'],
     ['an expired one', clientAuthority.issue({ commonName: 'old', usage: 'client', ...past }), 401, 'it has expired'],
-    ['one for the future', clientAuthority.issue({ commonName: 'new', usage: 'client', ...future }), 401, 'it is not valid yet'],
+    ['one that is not valid yet', clientAuthority.issue({ commonName: 'new', usage: 'client', ...future }), 401, 'it is not valid yet'],
     ['one for servers', clientAuthority.issue({ commonName: 'web', usage: 'server' }), 401, 'it is not meant for clients'],
     [
       'one from another authority with the same name',
@@ -159,7 +159,7 @@ describe('client certificates', () => {
       'its issuer is not trusted here',
     ],
     ["one from the server's authority", serverAuthority.issue({ commonName: 'payments', usage: 'client' }), 401, 'not trusted here'],
-    ['one that signed itself', testAuthority('payments'), 401, 'its issuer is not trusted here'],
+    ['a self-signed one', testAuthority('payments'), 401, 'its issuer is not trusted here'],
   ])('%s', async (_what, client, status, text) => {
     const { port, lines } = await served()
     const answered = await call(port, '/certified', { client })

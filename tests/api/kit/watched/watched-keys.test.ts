@@ -75,7 +75,7 @@ test.each(['text', 'bytes', 'hash'])('a change of the %s ends the reads that con
   expect(await confirmed(await readOf(keys))).toBe(1_000)
 })
 
-test('a change that is reported before the value arrives counts', async () => {
+test('a change that is reported before the value arrives ends the read', async () => {
   const { keys } = opened()
   keys.start()
   const read = keys.begin()

@@ -92,7 +92,7 @@ describe('accuracy', () => {
 })
 
 test.each([4, 8, 16])(
-  'the unspent units of %i instances that know their shares add up to at most a twentieth of the limit with its burst',
+  'once %i instances have learned their shares, their unspent units add up to at most a twentieth of the limit with its burst',
   async (count) => {
     const load = fc.record({
       limit: fc.integer({ min: 1_000, max: 20_000 }),
@@ -353,7 +353,7 @@ test('closing waits until the store has accepted the returned units', async () =
   await closing
 })
 
-test('a late refusal of an early request does not overwrite newer knowledge about a counter', async () => {
+test('a late refusal of an early request does not overwrite newer information about a counter', async () => {
   const clock = { ms: 0 }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
   const { store, held } = heldStore(exact.store)

@@ -162,7 +162,7 @@ test('a counter is in the slot of its tag, even if the caller has an empty id', 
   )
 })
 
-test('the number of prefixes is not bounded', () => {
+test('a set of 150,000 rules with different prefixes can be compiled and matched', () => {
   const rules = Array.from({ length: 150_000 }, (_, at) => rule(`r${at}`, `/a/${at}/*`))
   expect(matched(rules, 'GET /a/149999/x')).toEqual(['r149999'])
 })

@@ -8,7 +8,7 @@ import { testStack, uniqueName } from '../../../stack/index.ts'
 const LONGEST_WINDOW_SECONDS = 9_000_000_000
 const SOON = { timeout: 30_000, interval: 10 }
 
-test('a Hono app can be limited, even while Redis is gone', async () => {
+test('the middleware limits a Hono app, even while Redis is unreachable', async () => {
   const redis = new Redis(await testStack().redis(), { enableOfflineQueue: false })
   onTestFinished(() => redis.disconnect())
   const violations: RuleStatus[] = []

@@ -38,7 +38,7 @@ test('a window continues from the last reply and slides like that of the store',
   expect(admitted(WINDOW, 20)).toBe(10)
 })
 
-test('counts are remembered from 1/64 of a limit', () => {
+test('a count is remembered once it reaches 1/64 of its limit', () => {
   const { admitted, learn } = counts()
   const counter = (name: string): Counter => ({ key: name, tag: name, limit: { limit: 640, windowSeconds: 60, burst: 0 } })
   learn(counter('below'), 1, 8)
@@ -100,7 +100,7 @@ test('a bucket does not owe tokens that have been refilled since they were taken
     expect(admitted(BUCKET, 1, DOWN)).toBe(1)
     clock.ms += 1_000
   }
-  // The store is so slow that all answers are late. They must not count the refilled tokens as missing either.
+  // The store is so slow that all answers are late. A late answer must not make refilled tokens count as missing.
   for (let answer = 0; answer < 2; answer++) learn(BUCKET, 0, 65_000_000, 0, true)
   expect(own.chargesFor([ask(BUCKET)])).toEqual([])
   expect(admitted(BUCKET, 60, DOWN)).toBe(60)

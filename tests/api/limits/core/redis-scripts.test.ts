@@ -26,7 +26,7 @@ test('a Cluster client from another copy of ioredis is recognized, and keys are 
   expect(nodeOf('7')).toBe('')
 })
 
-test("the script's text is sent to a server that does not know the script, and other errors are passed on", async () => {
+test("the script's text is sent to a server that has not cached the script, and other errors are passed on", async () => {
   const texts: string[] = []
   const failing = (message: string) =>
     redisScripts(

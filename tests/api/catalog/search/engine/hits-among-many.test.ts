@@ -109,7 +109,7 @@ const someProducts = fc
   })
   .map((products) => products.map((product, id) => ({ ...product, textScore: product.textScore * 40, id })))
 
-it('a search among many products finds the same as a search of all products, page after page', async () => {
+it('on every page, a search among many products finds the same products as a search of all products', async () => {
   const pages = fc.array(fc.record({ from: fc.nat(20), size: fc.integer({ min: 1, max: 30 }) }), { minLength: 1, maxLength: 8 })
   await fc.assert(
     fc.asyncProperty(someProducts, pages, async (products, asked) => {

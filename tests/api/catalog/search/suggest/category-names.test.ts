@@ -23,7 +23,7 @@ test('a name is split into words once, even if several callers list the categori
   expect(split.slice(saws.length)).toEqual(['Claw hammers'])
 })
 
-test('while 2,000 names are split, other work gets turns', async () => {
+test('while 2,000 names are split, the event loop also runs other work', async () => {
   let isDone = false
   const listing = categoryNames()(categoryTree(saws)).then(() => {
     isDone = true
