@@ -10,7 +10,7 @@ export class SettingsError extends Error {
 
   /** @param lines `NAME: message` */
   constructor(lines: readonly string[]) {
-    super(`wrong settings:\n${[...new Set(lines)].map((line) => `  ${line}`).join('\n')}`)
+    super(`invalid settings:\n${[...new Set(lines)].map((line) => `  ${line}`).join('\n')}`)
   }
 }
 

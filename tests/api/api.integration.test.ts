@@ -329,7 +329,7 @@ describe('the API process', () => {
 
   test('an invalid setting prevents the start, and the message names the setting and its fault', async () => {
     await expect(startApiProcess(folder.path, { ...env, REDIS_URL: 'nowhere', NODE_ENV: 'production' })).rejects.toThrow(
-      /ended with 1: the API cannot start: wrong settings:[\s\S]*REDIS_URL: does not begin with redis/,
+      /ended with 1: the API cannot start: invalid settings:[\s\S]*REDIS_URL: does not begin with redis/,
     )
   })
 })

@@ -270,7 +270,7 @@ test('if a port is in use, a setting is wrong or a server is missing, the start 
   }
 
   const wrong = await finished('start.ts', { ...where, env: { ...where.env, API_PORT: 'x' } })
-  expect(wrong).toEqual({ code: 1, output: 'millrace: wrong settings:\n  API_PORT: is not a port\n' })
+  expect(wrong).toEqual({ code: 1, output: 'millrace: invalid settings:\n  API_PORT: is not a port\n' })
 
   const missing = await finished('start.ts', { ...where, env: { ...where.env, KAFKA_BROKERS: `${LOOPBACK}:1` } })
   expect(missing.code).toBe(1)

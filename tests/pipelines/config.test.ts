@@ -34,7 +34,7 @@ test('lists are split, empty variables count as unset, and "all" means all servi
   expect([namesOf({ PIPELINES: 'all' }), namesOf({})]).toEqual([ALL, ALL])
 })
 
-test('one error reports all wrong settings by name', () => {
+test('one error reports all invalid settings by name', () => {
   const wrong = {
     STATE_MEMORY_MB: '1',
     REDIS_URL: 'http://x',

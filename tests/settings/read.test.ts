@@ -31,7 +31,7 @@ test('each wrong variable is reported once, even if several fragments read it', 
 })
 
 test('a rule is checked only if its variables are valid and the caller asks for rules to be checked', () => {
-  expect(() => read({ LEAST: '7' })).toThrow('wrong settings:\n  LEAST: is more than MOST')
+  expect(() => read({ LEAST: '7' })).toThrow('invalid settings:\n  LEAST: is more than MOST')
   expect(() => read({ LEAST: '7', MOST: 'few' })).toThrow(new SettingsError(['MOST: is not a number']))
   expect(() => read({ NODE_ENV: 'production' })).toThrow('MOST: is missing')
   expect(read({ LEAST: '7', NODE_ENV: 'production' }, false).size).toBe(-2)
@@ -44,7 +44,7 @@ test.each(['prod', 'Production'])('NODE_ENV=%s is refused, because it would sile
 test('the error about a secret that is too short does not show the secret', () => {
   const secret = settingsFragment({ variables: { SECRET: z.string().min(30, 'is too short') }, value: (env) => env.SECRET })
   expect(() => readSettings({ SECRET: 'hunter2' }, (reader) => reader.read(secret).value)).toThrow(
-    /^wrong settings:\n {2}SECRET: is too short$/,
+    /^invalid settings:\n {2}SECRET: is too short$/,
   )
 })
 

@@ -44,9 +44,9 @@ test.each([
   ['otherwise the last error', 'java.io.IOException: no space\n\tat java.io.File failed\nended\n', 'java.io.IOException: no space'],
   ['otherwise the last line', 'one\ntwo\n', 'two'],
   [
-    'all wrong settings in one line',
-    'the API cannot start: wrong settings:\n  LOG_LEVEL: is not one of a, b\n  API_HOST: cannot be used\n',
-    'the API cannot start: wrong settings: LOG_LEVEL: is not one of a, b; API_HOST: cannot be used',
+    'all invalid settings in one line',
+    'the API cannot start: invalid settings:\n  LOG_LEVEL: is not one of a, b\n  API_HOST: cannot be used\n',
+    'the API cannot start: invalid settings: LOG_LEVEL: is not one of a, b; API_HOST: cannot be used',
   ],
 ])('the reason why a process did not start: %s', (_what, text, reason) => {
   const logFile = join(guardedFolder().path, 'log')

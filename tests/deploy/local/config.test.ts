@@ -69,7 +69,7 @@ test.each([
   [{ WORKERS: '2', WORKER_HEALTH_PORT: '8122' }, 'WORKER_HEALTH_PORT: is port 8123, and so is CLICKHOUSE_PORT: change one of them'],
   [{ API_PROCESSES: '2', API_PORT: '65500' }, 'API_PORT: results in port 65600, but the highest port is 65535'],
 ])('%j is refused: %s', (env, message) => {
-  expect(refusal(env)).toEqual(typeof message === 'string' ? `wrong settings:\n  ${message}` : message)
+  expect(refusal(env)).toEqual(typeof message === 'string' ? `invalid settings:\n  ${message}` : message)
 })
 
 test('the local stack passes on the chosen services, and a list that contains `all` means all services', () => {
@@ -101,5 +101,5 @@ test('a local server may use the same port number as an external server', () => 
 })
 
 test('one message reports all errors', () => {
-  expect(refusal({ API_PORT: 'x', WORKERS: 'y' })).toBe('wrong settings:\n  WORKERS: is not a number\n  API_PORT: is not a port')
+  expect(refusal({ API_PORT: 'x', WORKERS: 'y' })).toBe('invalid settings:\n  WORKERS: is not a number\n  API_PORT: is not a port')
 })

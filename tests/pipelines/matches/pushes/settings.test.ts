@@ -52,6 +52,6 @@ test.each([
   [{ MATCH_WEBHOOK_URL: URL_OK, MATCH_WEBHOOK_SECRET: `whsec_${Buffer.alloc(23).toString('base64')}` }, /24 to 64 bytes/],
   [{ MATCH_WEBHOOK_URL: URL_OK, MATCH_WEBHOOK_SECRET: `whsec_${Buffer.alloc(65).toString('base64')}` }, /24 to 64 bytes/],
   [{ MATCH_WEBHOOK_URL: URL_OK, MATCH_WEBHOOK_SECRET: [SECRET, SECRET, SECRET].join() }, /more than 2 secrets/],
-])('wrong settings prevent the start: %j', (env, message) => {
+])('invalid settings prevent the start: %j', (env, message) => {
   expect(() => read(env as Record<string, string>)).toThrow(message)
 })
