@@ -70,7 +70,7 @@ test('among equal priorities, the order is BLOCK, STEP_UP, REVIEW and APPROVE, a
   expect(matched).toEqual(['e', 'c', 'd', 'b', 'a'])
 })
 
-test('without a match nothing wins', () => {
+test('if no rule matches, there is no winner', () => {
   expect(evaluate([ruleOf('a')], { facts: { 'txn.amount': 0 } })).toMatchObject({ winner: undefined, matched: [], shadow: [] })
 })
 
