@@ -14,7 +14,7 @@ export interface Order {
 
 export interface Account {
   readonly balance: number
-  /** How often the account has changed. */
+  /** How many times the account has changed. */
   readonly changes: number
   /** Ids of the open holds, in the order in which they were made. */
   readonly holds: readonly string[]
@@ -52,7 +52,7 @@ export interface BankLogs {
   readonly letters: number
 }
 
-/** Describes everything that is still missing in the output. */
+/** Describes everything that is still missing from the output. */
 export function missing(logs: BankLogs, times: InputTimes): string[] {
   const results = new Set(logs.decisions.flat().flatMap(({ value }) => value.result?.reply_to ?? []))
   const views = new Map(logs.decisions.flat().flatMap(({ key, value }) => (value.view === null ? [] : [[key, value.view]])))

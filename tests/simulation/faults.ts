@@ -61,7 +61,7 @@ export interface FaultDeps {
   readonly growing: string | undefined
 }
 
-/** The parts that a fault may affect, and what determines its details. */
+/** The components that a fault may affect, and the values that determine the details of the fault. */
 interface Target extends FaultDeps {
   readonly slot: Slot
   readonly broker: SimulatedBroker
@@ -98,7 +98,7 @@ const CAUSES: Readonly<Record<FaultKind, (target: Target) => void>> = {
     clusterFaults.trouble(broker, 'hung', troubleMs(chance, lengthMs), chance.between(...BROKER_SESSION_MS))
   },
   isolate({ broker, clusterFaults, chance }) {
-    // Clients hardly notice a short isolation of a broker, so isolations always last long.
+    // A short isolation of a broker hardly affects clients, so isolations always last long.
     clusterFaults.trouble(broker, 'isolated', troubleMs(chance, chance.between(...LONG_MS)), chance.between(...BROKER_SESSION_MS))
   },
   outdate({ broker, clusterFaults, chance }) {

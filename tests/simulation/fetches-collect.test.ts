@@ -35,7 +35,7 @@ async function fetchesOf(collectMs: number | (() => number)): Promise<number> {
   return fetches
 }
 
-test('records collect at the broker for as long as the reader wants', async () => {
+test('records collect at the broker for as long as the reader requests', async () => {
   expect(await fetchesOf(0)).toBeGreaterThan(RECORDS / 2)
   expect(await fetchesOf(LONG_MS)).toBeLessThanOrEqual(4)
   expect(await fetchesOf(() => LONG_MS)).toBeLessThanOrEqual(4)

@@ -13,7 +13,7 @@ const EPOCH_ENDS = 23
 const UNEXPLAINED = codeOf('UNKNOWN_SERVER_ERROR')
 const NOTHING = -1n
 
-/** Answers that the broker failed for an unknown reason. */
+/** Answers a request with the error UNKNOWN_SERVER_ERROR. */
 function fail({ apiKey, reply }: ClientRequest): void {
   const answer = Writer.create().appendInt32(0)
   answer.appendArray([TOPIC], (w, name) => {
@@ -29,7 +29,7 @@ function fail({ apiKey, reply }: ClientRequest): void {
 test.each<[string, number, (transport: Transport) => Promise<Map<string, number>>]>([
   ['the end of a log', LIST_OFFSETS, (transport) => transport.offsets([PARTITION], 'end')],
   ['the end of a leader epoch', EPOCH_ENDS, (transport) => transport.epochEnds([{ ...PARTITION, leaderEpoch: 0 }])],
-])('a broker that once fails for an unknown reason is asked again for %s', async (_, apiKey, ask) => {
+])('if a broker fails once for an unknown reason, the client asks it again for %s', async (_, apiKey, ask) => {
   let failures = 1
   const { run } = producerWorld(2, (request, broker, cluster) => {
     if (request.apiKey === apiKey && failures-- > 0) fail(request)

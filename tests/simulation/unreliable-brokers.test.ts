@@ -99,7 +99,7 @@ async function firstText(fetcher: Fetcher): Promise<string> {
   }
 }
 
-test('a client that knows a later leader epoch does not believe a broker that has fallen behind', async () => {
+test('a client that knows a later leader epoch ignores the answers of a broker that has fallen behind', async () => {
   const { log, fallBehind, open, run } = outdatedWorld()
   await run(async (producer) => {
     log.moveTo(1, log.end)
@@ -120,8 +120,8 @@ test('a client that knows a later leader epoch does not believe a broker that ha
     await reading.connect()
     const fetcher = reading.fetcher()
     fetcher.assign(PARTITION, end, 'earliest', leaderEpoch)
-    // If the reader believed the outdated broker, its offset would not exist. The reader would then begin again with
-    // the first record.
+    // According to the outdated broker, the reader's offset does not exist. If the reader relied on this answer, it
+    // would begin again with the first record.
     expect(await firstText(fetcher)).toBe('third')
   })
 })
@@ -198,7 +198,7 @@ test.each(Object.keys(FIRST_STEPS))(
   },
 )
 
-/** The answer of a leader that has waited in vain for its replicas. */
+/** The answer of a leader whose wait for its replicas has timed out. */
 function notReplicated(): Writer {
   return Writer.create()
     .appendArray([TOPIC], (writer, name) => {

@@ -16,7 +16,7 @@ test('when the epochs of its producer id are used up, a producer continues with 
   expect(cluster.transactions.find('single')?.epoch).toBe(2)
 })
 
-test('a producer does not mistake itself for another process while the transaction in its last epoch is being ended', async () => {
+test('a producer can be initialised while the transaction in its last epoch is being ended', async () => {
   const { cluster, run } = producerWorld(2)
   cluster.transactions.firstEpoch = LAST_EPOCH
   await run(async (producer) => {

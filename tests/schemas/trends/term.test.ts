@@ -41,7 +41,7 @@ test('an original spelling of 700,000 characters is refused even if its term is 
   expect(foldTerm(`#${vietnamese.normalize('NFD')}`)).toBe(vietnamese)
 })
 
-test('neither case (except for ı) nor normalization form leads to two terms', () => {
+test('texts that differ only in a leading #, case (except for ı) or normalization form give the same term', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 20 }), (text) => {
       const term = foldTerm(text)

@@ -60,7 +60,7 @@ function outcomeOf<T>(codec: Codec<T>, bytes: Buffer, content: (value: T) => unk
   }
 }
 
-test('the fields of a list and its best entries are read from the bytes, whatever the schema id', () => {
+test('the fields of a list and its best entries are read from the bytes, whatever its schema id is', () => {
   fc.assert(
     fc.property(lists, fc.constantFrom(3, 4), fc.nat(6), (list, schemaId, count) => {
       const bytes = encoded(list)

@@ -53,7 +53,7 @@ test('packages with the pinned hashes are installed from exactly the tarballs th
   ])
 })
 
-test('a package with another hash causes an error of one line, and nothing is installed', () => {
+test('a package with a different hash causes a one-line error, and nothing is installed', () => {
   const { message, tools, calls } = install({ node: 'a binary', npm: 'a script' }, { node: 'a binary', npm: 'forged' })
   expect(message).toBe(
     'Failure: npm@1.2.3 from the registry does not have the hash in scripts/setup/node.mjs; nothing was installed. ' +

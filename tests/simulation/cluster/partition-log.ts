@@ -64,7 +64,7 @@ export interface ReadableLog {
   read(offset: number, below: number, limit: number): { readonly records: Buffer; readonly aborted: AbortedRange[] }
 }
 
-/** The log of one partition, and what its leader knows about producers. */
+/** The log of one partition, and the state of producers that its leader keeps. */
 export class PartitionLog implements ReadableLog {
   readonly topic: string
   readonly partition: number

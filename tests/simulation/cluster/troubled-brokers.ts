@@ -107,8 +107,8 @@ export function troubledBrokers({ scheduler, controller, know, fenced, recovered
       if (trouble !== undefined && !trouble.former.has(log)) trouble.former.set(log, log.formerLog())
     },
     /**
-     * Returns true if a replica that counts as in sync does not copy the log. As long as this is so, the log's high
-     * watermark cannot advance.
+     * Returns true if a replica that counts as in sync does not copy the log. The log's high watermark then cannot
+     * advance.
      */
     blocks(log: PartitionLog): boolean {
       return [...all.values()].some(({ kind, isFenced, former }) => !isFenced && (kind !== 'outdated' || former.has(log)))

@@ -17,7 +17,9 @@ const SOURCES = [
   'tests/simulation',
   'tools/random',
 ]
-/** How many other delays `findPlan` tries with the stored plan. A reduced plan often reveals its mutation again soon. */
+/**
+ * How many other delays `findPlan` tries with the stored plan. A reduced plan often reveals its mutation again soon.
+ */
 const FURTHER_DELAYS = 500
 const FILES = ['package.json', 'pipelines/service.ts', 'tests/chaos/expected.ts', 'tests/chaos/shop.ts']
 

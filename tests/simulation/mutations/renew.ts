@@ -1,6 +1,7 @@
 /**
- * `node tests/simulation/mutations/renew.ts NAME...`: replaces the plans of mutations by plans that reveal them. A change
- * of the engine or the client changes the schedule of each plan, so that a plan may no longer reveal its mutation.
+ * `node tests/simulation/mutations/renew.ts NAME...`: replaces the plans of mutations by plans that reveal them. A
+ * change of the engine or the client changes the schedule of each plan, so that a plan may no longer reveal its
+ * mutation.
  */
 import { writeFileSync } from 'node:fs'
 import { mutatedSources, mutations, planOf } from './mutate.ts'

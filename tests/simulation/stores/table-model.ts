@@ -29,7 +29,7 @@ export function tableModel(scheduler: Scheduler): TableModel {
   }
 
   function storeOf(client: Actor): TableStore {
-    /** Texts that make inserts differ from earlier ones with the same offsets, by topic and partition. */
+    /** Suffixes of deduplication tokens, by topic and partition. They distinguish inserts of the same offsets. */
     const salts = new Map<string, string>()
     return {
       prepare: () => server.request(client, 'prepares the table', () => 'the only life'),

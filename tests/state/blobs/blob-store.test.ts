@@ -29,7 +29,7 @@ let bucketStore: BlobStore
 let plainBucketStore: BlobStore
 let bucketClient: S3Client
 let s3Url: string
-/** The current time as the bucket shelf sees it, epoch ms. */
+/** The time that the clock of the bucket shelf shows, epoch ms. */
 let bucketNow = Date.now()
 
 beforeAll(async () => {
@@ -311,7 +311,7 @@ describe('a store of blobs in a bucket', () => {
     expect(await contentOf(bucketStore, hash)).toEqual(Buffer.from('renewed'))
   })
 
-  it('is unavailable if the bucket does not exist, so that no caller takes a blob for missing', async () => {
+  it('is unavailable if the bucket does not exist, so that no caller concludes that a blob is missing', async () => {
     const options = { prefix: 'blobs/', renewAfterMs: 1_000, timeoutMs: 10_000, now: () => bucketNow }
     const shelf = await bucketShelf({ ...options, client: bucketClient, bucket: 'nowhere' })
     const { hash } = await keep(bucketStore, Buffer.from('stored elsewhere'))

@@ -30,7 +30,7 @@ test.each([429, 500, 502, 503])('status %i means that a retry may help', async (
   await expect(client.call({ method: 'GET', path: '/a?secret=1' })).rejects.toThrow(`answered GET /a with ${status}: busy`)
 })
 
-test.each([400, 404, 409])('status %i counts as an answer', async (status) => {
+test.each([400, 404, 409])('a response with status %i is returned to the caller', async (status) => {
   const client = searchClient('http://search', answering(status, { error: { type: 'x' } }).exchange)
   expect(await client.call({ method: 'GET', path: '/a' })).toEqual({ status, body: { error: { type: 'x' } } })
 })

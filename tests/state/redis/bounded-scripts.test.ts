@@ -98,7 +98,7 @@ test('late answers open the circuit only if they persist', async () => {
   expect((await reason()).reason).toBe('circuit_open')
 })
 
-test('messages say in words why there is no result', async () => {
+test('if a script has no result, the message of the error says why', async () => {
   const { state, reason, pass } = echoRedis()
   state.isSilent = true
   const late = reason()

@@ -13,6 +13,6 @@ test.each([
   [named('ReplyError', 'WRONGTYPE Operation against a key'), false],
   [new RangeError('Invalid string length'), false],
   [new TypeError('x is not a function'), false],
-])('%s: the same command may succeed later: %s', (error, isPassing) => {
+])('after the error "%s", the same command may succeed later: %s', (error, isPassing) => {
   expect(isPassingError(error)).toBe(isPassing)
 })

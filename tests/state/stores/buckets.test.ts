@@ -60,7 +60,7 @@ test('sums and neighbours match the entries', () => {
   )
 })
 
-test('buckets can be filled again after all entries were dropped', () => {
+test('buckets can be filled again after all entries have been dropped', () => {
   const buckets = emptyBuckets()
   addTo(buckets, 100, 1, KEEP)
   dropBefore(buckets, 101)

@@ -92,7 +92,7 @@ test('keys that a time handler prefetches stay in memory until the handler has r
   expect(reads).toEqual([1_000])
 })
 
-test('a batch leaves memory after it was processed', () => {
+test('a batch leaves memory after it has been processed', () => {
   const { store, reads } = storeOf(10, { worker: SMALL })
   store.prefetchFor(0)
   prefetchAll(store, KEYS.slice(0, 500))

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { utf8 } from '../../../schemas/keys.ts'
 import { keyFilter } from '../../../state/stores/key-filter.ts'
 
-test('a filter for three keys knows which keys were not added, and admits every key once a fourth was added', () => {
+test('a filter for three keys excludes a key that was not added, and admits every key once a fourth is added', () => {
   const filter = keyFilter(utf8, 3)
   for (const key of ['a', 'b', 'c']) filter.add(key)
   expect(['a', 'b', 'c', 'd'].map(filter.mayHave)).toEqual([true, true, true, false])

@@ -16,7 +16,7 @@ function missing<K>(): K {
   return undefined as K
 }
 
-test('a missing key is refused, and does not stand for the key that a packed store used last', () => {
+test('a missing key is refused, and is not mistaken for the key that a packed store used last', () => {
   const key = compositeKey<Pair>({ name: textPart, number: u32Part })
   const store = openStore(packedStore('pairs', { key, value: raw(utf8) }), memoryBackend())
   store.put({ name: 'ann', number: 1 }, 'of ann')

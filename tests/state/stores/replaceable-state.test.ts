@@ -68,17 +68,20 @@ test.each<[string, (folder: string) => void]>([
 test.each<[string, (folder: string) => void]>([
   ['is no longer locked', () => {}],
   ['is already deleted', (folder) => rmSync(join(folder, 'generation-1'), { recursive: true })],
-])('a database that another process replaces during its opening is neither used nor counted as damaged: it %s', async (_what, leave) => {
-  const folder = await writtenFolder()
-  await withReplaceableState({ folder }, notDeleted, async (backend) => expect(await backend.scrub()).toBe(true))
-  cpSync(join(folder, 'generation-1'), join(folder, 'generation-2'), { recursive: true })
-  leave(folder)
-  // The pointer file is read before the call returns, but the database is opened in the background.
-  const opened = withReplaceableState({ folder }, notDeleted, async (backend) => expect(positionIn(backend)).toBe(7))
-  setGeneration(folder, 'generation-2')
-  await opened
-  expect(readdirSync(folder).sort()).toEqual(['generation', 'generation-2', 'identity-words.json'])
-})
+])(
+  'a database that another process replaces while it is being opened is neither used nor counted as damaged: it %s',
+  async (_what, leave) => {
+    const folder = await writtenFolder()
+    await withReplaceableState({ folder }, notDeleted, async (backend) => expect(await backend.scrub()).toBe(true))
+    cpSync(join(folder, 'generation-1'), join(folder, 'generation-2'), { recursive: true })
+    leave(folder)
+    // The pointer file is read before the call returns, but the database is opened in the background.
+    const opened = withReplaceableState({ folder }, notDeleted, async (backend) => expect(positionIn(backend)).toBe(7))
+    setGeneration(folder, 'generation-2')
+    await opened
+    expect(readdirSync(folder).sort()).toEqual(['generation', 'generation-2', 'identity-words.json'])
+  },
+)
 
 test('damage that is found during a run ends the run, and the next run starts with an empty database', async () => {
   const folder = await writtenFolder()

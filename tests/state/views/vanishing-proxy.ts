@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 export interface VanishingProxy {
   readonly url: string
   /**
-   * Simulates a host that was replaced after it had lost its power: open connections stay open, but nothing passes any
+   * Simulates a host that was replaced after a power failure: open connections stay open, but they transmit nothing any
    * more. New connections work.
    */
   vanish(): void

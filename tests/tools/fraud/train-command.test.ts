@@ -9,7 +9,7 @@ test.each(['my model', 'a/b', 'x'.repeat(51)])(
   },
 )
 
-test('models for a folder must not have the version of the shipped models, because an API would ignore them', () => {
+test('with --out, the version of the shipped models is refused, because an API would ignore the models', () => {
   const shipped = SHIPPED_VERSIONS.payment_fraud
   expect(() => declaration.parse(['--out', 'models'])).toThrow(`--out needs a --version other than ${shipped}`)
   expect(() => declaration.parse(['--out', 'models', '--version', shipped])).toThrow('--out needs a --version')

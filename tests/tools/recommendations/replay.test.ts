@@ -140,7 +140,7 @@ test("in the replay, an editor's list counts only from the time of its last chan
   expect([await placedAt(START - 1), await placedAt(START)]).toEqual([[], [103n]])
 })
 
-test('a test case knows what the user chose within half an hour, and nothing after the end of the replay', async () => {
+test('a test case contains what the user chose within half an hour, and nothing after the end of the replay', async () => {
   const builder = historyBuilder()
   const view = (item: number, minute: number, more = {}) =>
     builder.add(1n, interaction({ item_id: BigInt(item), timestamp: START + minute * MINUTE, ...more }))

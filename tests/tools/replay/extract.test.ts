@@ -15,7 +15,7 @@ test('phrases are two or three adjacent words, of which neither the first nor th
   ])
 })
 
-test('a phrase may contain a stop word inside, but not at its ends', () => {
+test('a phrase may contain a stop word, but not at its ends', () => {
   expect(extractTerms('state of emergency').phrases).toEqual(['state of emergency'])
 })
 

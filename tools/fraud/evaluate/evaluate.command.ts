@@ -27,7 +27,7 @@ export default command({
     }),
     'train-to': text('Learns from payments before this day. Default: --test-from.', { placeholder: 'DAY' }),
     'test-from': text('Tests on payments since this day. Default: the first payment of the test file.', { placeholder: 'DAY' }),
-    'test-to': text('Tests on payments before this day. Default: to the end of the test file.', { placeholder: 'DAY' }),
+    'test-to': text('Tests on payments before this day. Default: no limit.', { placeholder: 'DAY' }),
     'label-delay': duration('How long after a payment its label becomes known.', { default: '7d' }),
   },
   check({ train, test, 'test-from': testFrom, ...days }) {

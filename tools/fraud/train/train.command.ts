@@ -8,7 +8,7 @@ const SHIPPED_VERSION = '1'
 export default command({
   call: 'npm run fraud:train --',
   description:
-    'Trains the three default models on generated payments with seven patterns of fraud, finds their thresholds, and reports how well they and the seeded rules do on payments of another seed. Needs Python 3; its packages are installed into a separate environment on first use.',
+    'Trains the three default models on generated payments with seven patterns of fraud, and finds their thresholds. Reports how well the models and the seeded rules perform on payments of a different seed. Needs Python 3; its packages are installed into a separate environment on first use.',
   options: {
     people: integer('Number of people who make the generated payments.', { default: 2000, min: 100 }),
     days: integer('Number of days that the generated payments cover.', { default: 40, min: 10 }),

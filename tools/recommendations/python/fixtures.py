@@ -1,4 +1,5 @@
-"""Computes the expected values in the tests of the model: users folded in by implicit, and scores of LightGBM's trees.
+"""Computes the expected values in the tests of the model: users that the library implicit folds in, and scores of
+LightGBM's trees.
 
 Run it with the environment of requirements.txt: python fixtures.py tests/api/recommendations/model/fixtures
 """

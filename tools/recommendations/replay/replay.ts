@@ -62,8 +62,8 @@ export async function replay(
   const start = Math.max(0, to - Math.max(MOST_REPLAYED, to - from))
   const due = questionsOf(history, from, to, questions)
   const applied = new Map<bigint, number>()
-  // Lists that were shown before the first replayed interaction are skipped, because each list is compared with the
-  // clicks that follow it, and the replay does not contain all clicks on these lists.
+  // Each list is compared with the clicks that follow it. The replay does not contain all clicks on lists that were
+  // shown before the first replayed interaction, so these lists are skipped.
   let list = shown.findIndex(({ at }) => at >= history.times[start])
   for (let index = start; index < to; index++) {
     if ((index - start) % PER_TURN === 0) await turn(signal)

@@ -70,7 +70,7 @@ test('among equal priorities, the order is BLOCK, STEP_UP, REVIEW and APPROVE, a
   expect(matched).toEqual(['e', 'c', 'd', 'b', 'a'])
 })
 
-test('without a match nothing wins', () => {
+test('if no rule matches, there is no winner', () => {
   expect(evaluate([ruleOf('a')], { facts: { 'txn.amount': 0 } })).toMatchObject({ winner: undefined, matched: [], shadow: [] })
 })
 
@@ -154,7 +154,7 @@ test('missing values are counted by rule and cause', () => {
 
 const FACTS = { 'txn.amount': 5, 'payer.user_id': 'u1', 'payee.merchant_id': 'm1' } as const
 
-test('a snooze suppresses one rule for one entity from its creation until its end', () => {
+test('from its creation until its end, a snooze suppresses one rule for one entity', () => {
   const snooze: Snooze = { rule_id: 'a', entity_type: 'USER', entity_value: 'u1', created_at: NOW, until: NOW + 1 }
   const rules = [ruleOf('a'), ruleOf('b'), ruleOf('s', { mode: 'shadow' })]
   const outcomeOf = (...snoozes: Snooze[]) => evaluate(rules, { facts: FACTS, snoozes })

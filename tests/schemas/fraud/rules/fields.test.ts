@@ -53,7 +53,7 @@ test.each([
   [STRING, ['a']],
   [BOOLEAN, 'true'],
   [BOOLEAN, 0],
-])('a value of $name that is $1 is missing', (field, value) => {
+])('for $name, the value $1 counts as missing', (field, value) => {
   expect(factOf(field, value)).toBeUndefined()
 })
 

@@ -2,7 +2,7 @@ import { openRocksdbBackend } from '../../../../state/stores/rocksdb-backend.ts'
 
 /**
  * Writes one large batch in the session of each topology, as after a backlog, and another one in its copy session, as
- * in a restore. Prints how much memory outside the V8 heap the process has in addition afterwards, in bytes.
+ * in a restore. Prints by how many bytes the memory of the process outside the V8 heap has grown.
  */
 const TOPOLOGIES = 20
 const ROWS = 10_000

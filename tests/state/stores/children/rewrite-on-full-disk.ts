@@ -3,8 +3,8 @@ import { put, TOPOLOGY } from '../harness.ts'
 
 /**
  * Rewrites a database. The copy exceeds the maximum file size of this process, so it fails as on a full disk. Then
- * deletes all rows but one, and rewrites the database again. Prints why the first rewrite has failed, and the keys that
- * the database has in the end.
+ * deletes all rows but one, and rewrites the database again. Prints why the first rewrite failed, and the keys that the
+ * database contains after the second rewrite.
  */
 const folder = process.argv[2]
 /** Each open starts a new write-ahead log, so only the log of the copy contains all rows. */

@@ -19,7 +19,7 @@ function answer(id: string, at: number): TxnScored {
   return { ...scored(pay({ id, at })), scored_at: at }
 }
 
-test('a batch of a day reads only this day, and a transaction that was scored on several days counts on the first day', async () => {
+test('the query for a batch of one day reads only this day, and a transaction that was scored on several days counts on the first day', async () => {
   const { url, database, client } = await testDatabase()
   const features = tableStore(fraudFeaturesTable, client, { cluster: undefined })
   await features.prepare()

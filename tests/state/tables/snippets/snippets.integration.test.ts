@@ -107,7 +107,7 @@ test('a search for a rare word reads at most as many granules as there are snipp
   expect(Number(inAll)).toBeGreaterThan(SNIPPETS / RARE)
 })
 
-test('the table of earlier versions, from which nothing erases snippets now, is dropped', async () => {
+test('the table of earlier versions is dropped, because nothing erases snippets from it any more', async () => {
   const { client } = created
   await client.command({ query: 'CREATE TABLE snippets (paste_id String, text String) ENGINE = MergeTree ORDER BY paste_id' })
   expect(await dropEarlierSnippets(client, { cluster: undefined })).toBe(true)

@@ -105,7 +105,7 @@ test('a table from an earlier version gets the new columns, and its existing row
   expect(old).toMatchObject({ term: 'old', volume_24h: null, velocity_vs_usual: null, trending_since: null, users: null, variants: [] })
 })
 
-test('columns contain the values that were sent, and a posted list fills all ranks', async () => {
+test('columns contain the values that were sent, and a posted list has a row for each of the 100 ranks', async () => {
   const { client, put } = await world()
   const sample_tweets = [-1n, 2n ** 63n - 1n]
   const sent = { score: -0.25, rank_change: 3, peak_rank: 1, lang: 'de', related: ['r'], typical_tweet: 5n }

@@ -28,7 +28,7 @@ test('the rows of a variant are read by warehouse, even if the name of a warehou
   expect(await readStock(redis.reader, 0, VARIANT + 1)).toEqual([])
 })
 
-test('a variant is for sale while both the variant and its product are active, and unknown without a product', async () => {
+test('a variant is for sale while both the variant and its product are active, and its status is unknown without a product', async () => {
   const redis = fakeRedis()
   const view = 'products'
   const offersOf = () => Promise.all([1, 2, 3].map((number) => readOffer(redis.reader, view, 0, { productId: 7, number })))

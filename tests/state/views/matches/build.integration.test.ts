@@ -29,7 +29,7 @@ const PARTITION = 0
 const PLACE = { lat: 52.52, lon: 13.405 }
 const ANN = '0a000000-0000-4000-8000-000000000000'
 
-/** Starts a Redis with Ann and `count` users around her. One of every `everyth` users passes her filters. */
+/** Starts a Redis with Ann and `count` users around her. One in every `everyth` users passes her filters. */
 async function world(count: number, everyth = 1) {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
@@ -189,7 +189,7 @@ test('only one search for a user runs at a time', async () => {
   expect(idsOf(await build())).toHaveLength(3)
 })
 
-test('a refill that fails does not make the next feed wait until its lock expires', async () => {
+test('a refill that fails releases its lock, so that the next feed request need not wait until the lock expires', async () => {
   const { deps, keys, redis } = await world(3)
   const zrangebylex = () => Promise.reject(new Error('the cell cannot be read'))
   await expect(refillStack({ ...deps, reader: { ...deps.reader, zrangebylex } }, PARTITION, ANN, 'one')).rejects.toThrow('the cell')

@@ -64,7 +64,7 @@ type Step = { readonly kind: 'note' | 'apply'; readonly action: number }
 function* orders(actions: number, done: readonly Step[] = [], noted = 0, applied = 0): Generator<readonly Step[]> {
   if (noted === actions && applied === actions) yield done
   if (noted < actions) yield* orders(actions, [...done, { kind: 'note', action: noted }], noted + 1, applied)
-  // Every action is noted before its response is sent, and the client sends its next action only after that answer.
+  // Every action is noted before its response is sent, and the client sends its next action only after this response.
   if (applied < actions && applied <= noted) yield* orders(actions, [...done, { kind: 'apply', action: applied }], noted, applied + 1)
 }
 

@@ -24,7 +24,7 @@ test.each([
   [4, 30_000],
   [1, 30_000],
   [0, 5_000],
-])('with %d candidates left, another feed request may find more candidates %d ms after the search', (left, afterMs) => {
+])('with %d candidates left, a feed request may search again %d ms after the previous search', (left, afterMs) => {
   expect(nextRefillAt(stackOf(0), left) - NOW).toBe(afterMs)
   expect([afterMs - 1, afterMs].map((ageMs) => isFresh(stackOf(ageMs), left, BASIS, NOW))).toEqual([true, false])
 })

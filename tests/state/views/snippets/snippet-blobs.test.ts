@@ -25,7 +25,7 @@ test('the blobs that any partition references are found', async () => {
   expect(await referencedIn(blobReferences, redisCompleteAt(MADE_BEFORE, MADE_BEFORE + 1), query)).toEqual(new Set([HASH]))
 })
 
-test('the search fails if a partition has caught up before but lags behind now, because it may lack a reference', async () => {
+test('the search fails if a partition caught up earlier but now lags behind, because it may lack a reference', async () => {
   const lagging = redisCompleteAt(MADE_BEFORE, MADE_BEFORE - 1)
   await expect(referencedIn(blobReferences, lagging, query)).rejects.toThrow('the references of partition 1 are not up to date')
 })

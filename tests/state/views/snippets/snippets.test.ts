@@ -67,7 +67,7 @@ test.each([
   ['deleted', deleted],
   ['expired', { ...deleted, is_deleted: false, is_expired: true }],
   ['removed', null],
-])('a %s snippet leaves all lists, although its record does not name them', async (_what, gone) => {
+])('a %s snippet is removed from all lists, although its record does not name them', async (_what, gone) => {
   const { write, listed, reader, keys } = world()
   write(snippet)
   expect(await listed()).toEqual(Array(8).fill('1'))

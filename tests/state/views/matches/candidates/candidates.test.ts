@@ -108,7 +108,7 @@ test.each([
   [2_999, 3_000, 'SUPER_LIKE', 3_000],
   [101, 100, 'LEFT', 100],
 ] as const)(
-  'a target with the score %d, whom a user with the score %d swipes (%s), then has the score %d',
+  'a target with the score %d that a user with the score %d swipes (%s) has the score %d afterwards',
   (target, swiper, direction, after) => {
     expect(eloAfter(target, swiper, direction)).toBeCloseTo(after, 3)
   },
