@@ -27,9 +27,9 @@ const FULL_PIPE_PAUSE_MS = 10
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Creates an output that writes each line before the call returns. A line that cannot be written is lost: a full disk
- * must not end the process. (The outputs of pino throw such errors, and then try to write forever while the process
- * exits.)
+ * Creates an output that writes each line before the call returns. A line that cannot be written is lost, because a
+ * full disk must not end the process. The outputs of pino throw such errors, and then try to write forever while the
+ * process exits.
  * @param fd file descriptor
  */
 export function directOutput(fd: number): LogOutput {

@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 type StopSignal = 'SIGTERM' | 'SIGINT'
 
 const SIGNALS: readonly StopSignal[] = ['SIGTERM', 'SIGINT']
-/** A process that a signal has ended reports this number plus that of the signal, as shells do. */
+/** The exit code of a process that a signal ended is this number plus the number of the signal, as in shells. */
 const SIGNAL_EXIT_CODE = 128
 
 export interface StopSignals {
@@ -29,7 +29,7 @@ const parts = new Set<Part>()
 /**
  * Listens for SIGTERM and SIGINT. Until `stopWith` is called, a signal ends the process immediately, unless another
  * part of the process has something to finish. Without a listener, a process with PID 1, as in a container, would
- * ignore the signal until its runtime sends SIGKILL.
+ * ignore the signal until the container runtime sends SIGKILL.
  */
 export function stopSignals(): StopSignals {
   const own: Part = {}

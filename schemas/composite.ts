@@ -90,7 +90,7 @@ export const u64Part: KeyPart<number> = {
     nextPart = start + U64_BYTES
     if (nextPart > end) throw new CodecError('the key ends inside a number')
     const value = buffer.readUInt32BE(start) * TWO_TO_32 + buffer.readUInt32BE(start + U32_BYTES)
-    if (!Number.isSafeInteger(value)) throw new CodecError('a number of the key is above 2^53-1')
+    if (!Number.isSafeInteger(value)) throw new CodecError('a number in the key is above 2^53-1')
     return value
   },
 }

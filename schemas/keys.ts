@@ -7,7 +7,7 @@ const MIN_INT64 = -(2n ** 63n)
 const MAX_INT64 = 2n ** 63n - 1n
 const MIN_INT32 = -(2 ** 31)
 const MAX_INT32 = 2 ** 31 - 1
-/** A double can represent exactly every integer that has at most this many digits. */
+/** A double exactly represents every integer with at most this many digits. */
 const SAFE_DIGITS = 15
 const MINUS = 0x2d
 const ZERO = 0x30
@@ -59,14 +59,14 @@ export const utf8: Codec<string> = {
 /** Encodes a 64-bit id as decimal text, the key format of public topics with numeric keys. */
 export const decimalId: Codec<bigint> = {
   encode(value, out) {
-    if (value < MIN_INT64 || value > MAX_INT64) throw new CodecError(`id ${value} is outside 64 bits`)
+    if (value < MIN_INT64 || value > MAX_INT64) throw new CodecError(`id ${value} does not fit into 64 bits`)
     writeAscii(value.toString(), out)
   },
   decode(buffer, start, end) {
     const text = decimalText(buffer, start, end)
     if (text.length <= SAFE_DIGITS) return BigInt(Number(text))
     const value = BigInt(text)
-    if (value < MIN_INT64 || value > MAX_INT64) throw new CodecError(`id ${text} is outside 64 bits`)
+    if (value < MIN_INT64 || value > MAX_INT64) throw new CodecError(`id ${text} does not fit into 64 bits`)
     return value
   },
 }
@@ -79,7 +79,7 @@ export const decimalInt: Codec<number> = {
   },
   decode(buffer, start, end) {
     const value = Number(decimalText(buffer, start, end))
-    if (value < MIN_INT32 || value > MAX_INT32) throw new CodecError(`${value} is outside 32 bits`)
+    if (value < MIN_INT32 || value > MAX_INT32) throw new CodecError(`${value} does not fit into 32 bits`)
     return value
   },
 }

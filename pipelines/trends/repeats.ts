@@ -7,12 +7,13 @@ import { WINDOW_MINUTES } from './time.ts'
  * count is exact for any number of users. If each user writes a term only once, there is nothing to store.
  */
 export interface Repeat {
-  /** The minute of the earlier contribution, since 1970. */
+  /** The minute of the earlier contribution, in minutes since 1970. */
   readonly earlier: number
   /** The minute of the later contribution. */
   readonly later: number
   /**
-   * Number of repeats with these minutes. It is negative if a late contribution has come between two consecutive ones.
+   * Number of repeats with these minutes. It is negative if a late contribution separates two contributions that were
+   * consecutive before.
    */
   readonly count: number
   /**
@@ -60,7 +61,7 @@ function withRepeat(repeats: readonly Repeat[], added: Repeat): readonly Repeat[
   return repeats.with(same, { ...repeats[same], levels: repeats[same].levels | added.levels })
 }
 
-/** Adds the repeats of another part of the same cell. */
+/** Adds further repeats to those of a cell. Repeats with the same minutes and regions are combined. */
 export function addRepeats(known: readonly Repeat[], added: readonly Repeat[]): readonly Repeat[] {
   if (added.length === 0) return known
   const repeats = [...known]

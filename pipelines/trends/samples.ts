@@ -97,7 +97,7 @@ export function addSample(to: { samples: Samples }, from: Buffer, at: number): B
   if (isFull && !isNewer(from, at, samples, FULL_BYTES - SAMPLE_BYTES)) return leaveOut(from, at)
   let own = 0
   while (own < samples.length && !isSameUser(samples, own, from, at)) own += SAMPLE_BYTES
-  // Most samples are among the newest, so the search begins with the newest.
+  // An added sample is usually among the newest, so the search begins with the newest.
   let place = 0
   while (place < own && !isNewer(from, at, samples, place)) place += SAMPLE_BYTES
   if (own === samples.length && !isFull) {
@@ -141,7 +141,7 @@ function isSameUser(a: Buffer, atA: number, b: Buffer, atB: number): boolean {
  */
 function isNewer(a: Buffer, atA: number, b: Buffer, atB: number): boolean {
   for (let i = LANGUAGE_AT - 1; i >= TIME_AT; i--) if (a[atA + i] !== b[atB + i]) return a[atA + i] > b[atB + i]
-  // The highest byte of an id has its sign.
+  // The highest byte of an id contains the sign.
   const sign = ID_BYTES - 1
   if (a[atA + sign] !== b[atB + sign]) return a.readInt8(atA + sign) > b.readInt8(atB + sign)
   for (let i = sign - 1; i >= 0; i--) if (a[atA + i] !== b[atB + i]) return a[atA + i] > b[atB + i]

@@ -12,11 +12,11 @@ const FURTHER_RENEWALS = 10
 
 /**
  * Maximum total size of the kept reports, as a multiple of the size of the details that are still valid. If the reports
- * are larger, the details in the oldest reports are sent again. Otherwise, if most candidates of a region change all
- * the time, the few unchanged ones would keep many reports whose other details are outdated.
+ * are larger, the details in the oldest reports are sent again. Without this limit, many reports with mostly outdated
+ * details would be kept for a few unchanged candidates while the other candidates of the region change all the time.
  */
 const MOST_KEPT = 3
-/** Reports with a smaller total size are kept in any case. */
+/** This many bytes are added to that maximum, so that small reports are always kept. */
 const LEAST_KEPT_BYTES = 4_096
 
 /**
@@ -38,7 +38,7 @@ interface KeptReport {
 export class SentDetails {
   /**
    * End of the earliest window to whose report the next report may refer. The third stage has already forgotten all
-   * reports that are older than those to which the last report referred.
+   * reports that are older than the oldest report to which the last report referred.
    */
   #oldest = 0
   /** The reports that the third stage keeps, oldest first. */

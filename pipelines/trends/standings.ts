@@ -142,7 +142,7 @@ export function standings(options: StandingsOptions) {
       leading.offerKnown(woeidOfKey(key), termOfKey(key), state, key, greatestCountFrom(state, leading.lastMinute))
   }
 
-  /** Offers the terms that have a baseline starting in this hour. */
+  /** Offers the terms that have got a baseline since the last call. */
   function* offerNewlyKnown(becomesKnown: (term: string) => void): Generator<void, void, void> {
     let visited = 0
     for (const key of leading.newlyKnown()) {

@@ -65,8 +65,8 @@ export const trends = topology(
     const topics = { reports, volumes: trendVolumes, rareVolumes: encodedRareVolumes }
     const term = termWindows({ rare, frequent, baselines, volumesRound, standings, ...topics })
     const stores = [rare, frequent, baselines, volumesRound, standings]
-    // Every step may count the waiting cells. Contributions that are too late for a state go to the second of these
-    // topics.
+    // Each of the following steps may count the waiting cells, and therefore send volumes to these topics.
+    // Contributions that are too late for a state go to the second topic.
     const volumes = [trendVolumes, encodedRareVolumes]
     t.source(cells, INTERNAL)
       .process('count-terms', { stores, reads: term.prefetchCells, emits: volumes }, term.count)

@@ -23,8 +23,9 @@ export interface Trend {
 export type TopicTerms = readonly string[]
 
 /**
- * Records which topics are trending. A topic continues as long as one of its terms does. The topic therefore keeps its
- * start time when its leading term changes, and when two topics merge.
+ * Records which topics are trending. A topic has the earliest start time and the best rank of its terms, apart from
+ * terms that were absent for more than `GAP_MS`. The topic therefore keeps its start time when its leading term
+ * changes, and when two topics merge.
  * @param served the served topics, best first
  * @returns the trend of each term of a served topic, and whether there is a change to store
  */

@@ -58,7 +58,7 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
   }
 
   /**
-   * Publishes the volume of a minute that leaves the state, if the volume may not have been published yet. Must be
+   * Publishes the volume of a minute that leaves the state, unless an earlier round has certainly published it. Must be
    * called for each such minute. The volume may still be waiting, but after a restart, the state would no longer show
    * it.
    */

@@ -8,7 +8,7 @@ const NO_NUMBERS: ReadonlySet<unknown> = new Set(['NaN', 'Infinity', '-Infinity'
 /** Highest code point in a default for bytes, because each character represents one byte. */
 const MAX_BYTE = 0xff
 
-/** Maximum depth of a default. A record whose default contains the record itself would have no end. */
+/** Maximum depth of a default. If the default of a record contains the record itself, its depth is infinite. */
 const MAX_DEPTH = 200
 /**
  * Maximum number of values in all defaults of a schema. If two fields of a record default to a second record, two

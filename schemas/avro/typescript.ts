@@ -20,7 +20,7 @@ export function typescriptOf(schemas: readonly NamedSchema[]): string {
   const files: string[] = []
   for (const { file, schema } of schemas) {
     const root = parseSchema(schema)
-    if (root.kind !== 'record') throw new Error(`${file}.avsc is not a record; topics and stores only hold records`)
+    if (root.kind !== 'record') throw new Error(`${file}.avsc is not a record; topics and stores hold only records`)
     declare(root, file, declarations)
     files.push(`  ${JSON.stringify(file)}: ${unqualified(root.name)}`)
   }

@@ -81,11 +81,11 @@ function writeGroups(buffer: Buffer, at: number, low: number, high: number): num
 
 /**
  * Writes a 64-bit integer as a varint. There must be room for 10 bytes.
- * @returns the position after the varint; -1 when the value is outside 64 bits
+ * @returns the position after the varint; -1 when the value does not fit into 64 bits
  */
 export function writeInt64(buffer: Buffer, at: number, value: bigint): number {
   if (value < MIN_INT64 || value > MAX_INT64) {
-    cursor.why = `${value} is outside 64 bits`
+    cursor.why = `${value} does not fit into 64 bits`
     return -1
   }
   int64[0] = value

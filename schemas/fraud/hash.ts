@@ -22,7 +22,7 @@ export function hash48(text: string): number {
   return (mix(high) & HIGH_BITS) * TWO_TO_32 + (mix(low) >>> 0)
 }
 
-/** Returns a 32-bit hash of an entity's id. The profiles of other entities recognise the entity by this hash. */
+/** Returns a 32-bit hash of an entity's id. This hash identifies the entity in the profiles of other entities. */
 export function hash32(text: string): number {
   return hash48(text) >>> 0
 }

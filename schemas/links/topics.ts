@@ -67,7 +67,8 @@ export const linkDeletions: Topic<string, LinkDeletion> = {
 
 /**
  * Partition counts for decisions about links. Locally, one partition is enough, because one worker makes thousands of
- * decisions per second, and a transaction writes a commit marker into every partition that it touches.
+ * decisions per second. More partitions would cost more, because a transaction writes a commit marker into every
+ * partition that it touches.
  */
 const LINK_PARTITIONS = 1
 const LINK_PRODUCTION_PARTITIONS = 64

@@ -40,12 +40,12 @@ test.each(['', '-', '+1', '01', '-0', '00', '1.0', '1e3', ' 1', '1 ', '٣', '0x1
   },
 )
 
-test.each(['9223372036854775808', '-9223372036854775809'])('%s is refused, because it is outside 64 bits', (text) => {
-  expect(() => decodeText(decimalId, text)).toThrow('outside 64 bits')
-  expect(() => bytesOf(decimalId, BigInt(text))).toThrow('outside 64 bits')
+test.each(['9223372036854775808', '-9223372036854775809'])('%s is refused, because it does not fit into 64 bits', (text) => {
+  expect(() => decodeText(decimalId, text)).toThrow('does not fit into 64 bits')
+  expect(() => bytesOf(decimalId, BigInt(text))).toThrow('does not fit into 64 bits')
 })
 
-test('numbers outside 32 bits are refused', () => {
+test('numbers that are not 32-bit integers are refused', () => {
   expect(() => decodeText(decimalInt, '2147483648')).toThrow(CodecError)
   expect(() => bytesOf(decimalInt, 2147483648)).toThrow(CodecError)
   expect(() => bytesOf(decimalInt, 0.5)).toThrow(CodecError)

@@ -13,8 +13,8 @@ export function stockStatus(available: number): CatalogStockStatus {
 }
 
 /**
- * Returns the stock hint that is shown to buyers. Above five, the hint never gives an exact amount, because that would
- * only help competitors.
+ * Returns the stock hint that is shown to buyers. Above five units, the hint does not give the exact number, because
+ * the number would help only competitors.
  */
 export function quantityHint(available: number): string {
   if (available > 10) return '10+'

@@ -6,7 +6,7 @@ import { productCommands, productDecisions } from './topics.ts'
 /** The answer to a command about a product. */
 export type ProductAnswer =
   | { readonly outcome: 'done'; readonly product: StoredProduct }
-  /** Only for `create`: this product_id already belongs to a product, which may be deleted. */
+  /** Only for `create`: this product_id already belongs to a product, possibly to a deleted one. */
   | { readonly outcome: 'taken' }
   /** The product has neither these skus nor a usable claim for them. */
   | { readonly outcome: 'unclaimed'; readonly skus: readonly string[] }

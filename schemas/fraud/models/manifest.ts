@@ -82,7 +82,7 @@ function* checksOf(manifest: ModelManifest): Generator<[isRight: boolean, fault:
   yield [typeof input === 'string' && typeof output === 'string', 'input and output must be names.']
   yield [Array.isArray(features) && features.length > 0, 'features must be a list of names.']
   const unknown = features.filter((feature) => inputField(feature) === undefined)
-  yield [unknown.length === 0, `features contains names that this release of the service does not know: ${unknown.slice(0, 5).join(', ')}.`]
+  yield [unknown.length === 0, `features contains names that are not inputs in this release: ${unknown.slice(0, 5).join(', ')}.`]
   yield [new Set(features).size === features.length, 'features contains a name twice.']
   yield [isVector(typical, features.length), 'typical must have a number or null for each feature.']
   yield [typeof golden === 'object' && golden !== null && Array.isArray(golden.vectors), 'golden.vectors must be a list.']

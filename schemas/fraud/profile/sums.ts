@@ -116,7 +116,7 @@ export function sumWithin(rows: Buffer, from: number, to: number, into: WindowSu
 }
 
 /**
- * Returns whether a bucket is too old for its level. The first row of each level is its oldest, so only this row is
+ * Returns whether any bucket is too old for its level. The first row of each level is its oldest, so only this row is
  * checked.
  */
 function hasOld(rows: Buffer, levels: readonly SumLevel[], newest: number): boolean {

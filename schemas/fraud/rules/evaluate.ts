@@ -32,7 +32,7 @@ export interface RuleOutcome {
   readonly winner: Rule | undefined
   /** All live rules that matched. */
   readonly matched: readonly Rule[]
-  /** The shadow rules that matched, of those that were evaluated before the time limit. */
+  /** The shadow rules that matched, among those that were evaluated before the time limit. */
   readonly shadow: readonly Rule[]
   /** Live and shadow rules that would have matched without a snooze. */
   readonly snoozed: readonly Rule[]

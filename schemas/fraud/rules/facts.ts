@@ -19,7 +19,7 @@ export const NO_LISTS: Lists = new Map()
 export const MAX_STRING_CHARACTERS = 1_024
 
 /**
- * Returns the value that rules may see. A value of the wrong type or a number that is not finite counts as missing, so
+ * Returns the value that rules read. A value of the wrong type or a number that is not finite counts as missing, so
  * closures only receive values of their field's type.
  */
 export function factOf(field: Field, value: unknown): FieldValue | undefined {

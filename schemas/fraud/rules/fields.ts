@@ -109,12 +109,12 @@ const ENTRIES = {
   'geo.impossible_travel': [
     'boolean',
     'features.geo_impossible_travel',
-    'whether the distance exceeds 100 km and cannot be covered at 900 km/h in the time passed',
+    'whether the distance exceeds 100 km and cannot be covered at 900 km/h in the elapsed time',
   ],
   'geo.travel_severity': [
     'number',
     'features.geo_travel_severity',
-    'distance / (900 km/h × the hours passed), at most 1; 0 if the distance is at most 100 km',
+    'distance / (900 km/h × the elapsed hours), at most 1; 0 if the distance is at most 100 km',
   ],
   'time.since_last_txn_sec': ['number', 'features.time_since_last_txn_s', "seconds since the user's previous transaction"],
   'time.hour_utc': ['number', (transaction) => dateOf(transaction).getUTCHours(), 'hour of the day in UTC, 0 to 23', 'required'],

@@ -25,7 +25,7 @@ export function valueReader(field: Field): (transaction: ScoredTransaction) => F
   return (transaction) => factOf(field, read(transaction))
 }
 
-/** Returns the function that reads a source. A path of two or three names is read without a loop. */
+/** Returns the function that reads a source. A path must consist of two or three names. */
 function readerOf(source: Source): Read {
   if (typeof source === 'function') return source
   const [part, name, inner] = source.split('.') as [keyof ScoredTransaction, string, string?]

@@ -1,7 +1,7 @@
 import type { RawFault } from './faults.ts'
 
 /**
- * Thrown by the lexer and the parser at the first fault. `parseCondition` catches this error, so no other code sees it.
+ * Thrown by the lexer and the parser at the first fault. `parseCondition` catches this error and returns its fault.
  */
 class SyntaxFault extends Error {
   readonly fault: RawFault

@@ -3,7 +3,7 @@ import { jsonBytes, MAX_RULE_SET_BYTES, MAX_RULES } from './limits.ts'
 
 /**
  * Returns a sentence about the limit that a change to the rules would exceed; undefined if the change is allowed. A
- * limit that is already exceeded only forbids changes that exceed it further.
+ * limit that is already exceeded forbids only changes that exceed it further.
  * @param now epoch ms
  */
 export function exceededRuleLimit(current: readonly Rule[], rules: readonly Rule[], now: number): string | undefined {

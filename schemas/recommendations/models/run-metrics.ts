@@ -35,7 +35,7 @@ export function groupMetrics({ from, questions, candidate, inForce }: GroupQuali
   }
 }
 
-/** Reads the metrics that `groupMetrics` has written. Groups without questions are absent. */
+/** Reads the metrics that `groupMetrics` has written. Groups without test cases are absent. */
 export function groupsOf(metrics: Readonly<Record<string, number>>): GroupQuality[] {
   return INTERACTION_GROUPS.flatMap((from) => {
     const questions = metrics[`questions_from_${from}`]

@@ -85,13 +85,13 @@ export interface RankedMatch {
    */
   readonly vectorSimilarity: number
   /**
-   * Sum of the strengths with which the user's last ten items name the candidate as similar. Newer items have more
-   * weight. If the list is based on an item, that item counts instead of the last ten items.
+   * Sum of the candidate's strengths as a neighbour of the user's last ten items. Newer items have more weight. If the
+   * list is based on an item, that item counts instead of the last ten items.
    */
   readonly neighbourScore: number
   /**
-   * The maximum strength with which one of the last ten items names the candidate (`neighbourBest`), the strength with
-   * which the newest item names the candidate (`neighbourLast`), and how many of the ten items name the candidate
+   * The candidate's maximum strength as a neighbour of one of the last ten items (`neighbourBest`), its strength as a
+   * neighbour of the newest item (`neighbourLast`), and the number of items among the ten whose neighbour it is
    * (`neighbourCount`).
    */
   readonly neighbourBest: number

@@ -34,7 +34,7 @@ test.each<[object, string]>([
   [{ sha256: 'A'.repeat(64) }, 'sha256 must be'],
   [{ input: undefined }, 'input and output'],
   [{ features: [] }, 'features must be'],
-  [{ features: ['txn.amount_usd', 'txn.currency'] }, 'does not know: txn.currency'],
+  [{ features: ['txn.amount_usd', 'txn.currency'] }, 'not inputs in this release: txn.currency'],
   [{ features: ['txn.amount_usd', 'txn.amount_usd'] }, 'a name twice'],
   [{ typical: [20] }, 'typical must'],
   [{ golden: undefined }, 'golden.vectors'],
