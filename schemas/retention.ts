@@ -56,7 +56,7 @@ export const idsErasable: Readonly<Record<string, string>> = { 'max.compaction.l
 
 /**
  * Retention of records that are read within seconds and whose content must be erased within the hour, such as commands
- * and places.
+ * and the locations of users.
  */
 export const erasableKept = keptFor(30 * MINUTE_MS, SHORT_SEGMENT_MS)
 

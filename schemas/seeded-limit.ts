@@ -3,8 +3,8 @@ import { type GivenRule, type LimitRule, ruleOf } from './limit-rule.ts'
 const MINUTE_SECONDS = 60
 
 /**
- * Creates an initial rule for a costly route: requests per minute and caller. The rule is generous for people and their
- * programs, and stops a caller who would use the whole capacity of an API.
+ * Creates an initial rule that limits each caller's requests per minute to a costly route. The limit is generous for
+ * people and their programs, but stops a caller who would otherwise use the whole capacity of an API.
  *
  * The key of the rule is not the usual `client`. With that key, the rule would be more specific than an administrator's
  * rule with a broader pattern, and would replace that rule. With a different key, both rules apply.

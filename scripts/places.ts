@@ -25,7 +25,7 @@ const CITIES = 500
  */
 const GEONAMES_WOEID_BASE = 100_000_000
 /**
- * Places of one country that are less than this far apart count as one city, because GeoNames lists districts of big
+ * Places of one country that are closer together than this count as one city, because GeoNames lists districts of big
  * cities as separate places.
  */
 const SAME_CITY_KM = 10

@@ -96,9 +96,9 @@ function folderFor(task) {
 }
 
 /**
- * Runs the task as a child, forwards signals to it and takes over its exit code. Afterwards removes the processes and
- * files that a test or benchmark left behind. The task may receive a signal twice, from the terminal and from this
- * process.
+ * Runs the task as a child process and forwards signals to it. When the task has ended, removes the processes and files
+ * that a test or benchmark left behind, and sets the exit code of this process to that of the task. The task may
+ * receive a signal twice, from the terminal and from this process.
  */
 function handOver(node, args, path, folder) {
   const child = spawn(node, args, {

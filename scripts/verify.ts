@@ -23,8 +23,8 @@ type Checked = Pick<TestTotals, 'passed' | 'failures'>
 const NO_CHECKS: Checked = { passed: 0, failures: [] }
 /**
  * These lanes run concurrently. Unit tests use the CPU; the other tests mostly wait for servers and for intervals that
- * the services' contracts define. One lane runs only unit tests, and the others help it when their own projects have
- * run. Tests that run a second time without public data are added to the last lane.
+ * the services' contracts define. One lane runs only unit tests. The other lanes run parts of the unit tests too, but
+ * only after their own projects. Tests that run a second time without public data are added to the last lane.
  */
 const LANES: readonly (readonly string[])[] = [[], ['integration'], ['e2e', 'short-chaos', 'browser']]
 const UNIT = 'unit'

@@ -24,7 +24,7 @@ const SOURCES: readonly TrendOutput['source'][] = ['pipeline', 'endpoint']
 
 /**
  * A `TrendOutput` whose entries stay encoded until they are needed. Sinks write hundreds of entries of each list twice
- * a minute, but need only the best of them as objects. All bytes have been checked.
+ * a minute, but need only the best of them as objects. The constructor checks all bytes.
  */
 export class TrendListBytes {
   readonly woeid: number

@@ -50,7 +50,7 @@ function hasIssues(error: Error): error is Error & Issues {
 
 let endsWithReader = false
 
-/** Errors of an output without a reader: a closed pipe, or the terminal of a closed window. */
+/** Codes of the errors that occur when nothing reads an output any more, because a pipe or a terminal was closed. */
 const READER_HAS_GONE = ['EPIPE', 'EIO']
 
 /**

@@ -9,7 +9,7 @@ const JAVA_MAJOR = 17
 /**
  * Makes sure that the programs are installed. Missing programs are installed if the process runs as root and `apt-get`
  * exists.
- *   @returns the java executable to use; undefined if Java is not wanted or not installed
+ *   @returns the java executable to use; undefined if Java is not in `wanted` or not installed
  *   @throws Failure if programs are still missing that are neither optional nor replaced by settings; the message names
  *   them
  */
@@ -23,7 +23,10 @@ export async function ensurePrograms(wanted) {
   return names.includes('java') ? findJava() : undefined
 }
 
-/** Programs that may be missing. The setup then prints a warning, and the task runs without them. */
+/**
+ * Programs that may be missing. If one of them cannot be installed, the setup prints a warning, and the task runs
+ * without it.
+ */
 const OPTIONAL = new Set(['chromium'])
 
 async function tryOptional(missing) {

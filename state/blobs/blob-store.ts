@@ -62,7 +62,7 @@ export interface BlobStoreOptions extends Partial<DraftOptions> {
   readonly draftFolder: string
 }
 
-/** `ErasureTimes.untouchedMs` if deleted data is erased within an hour, which is the default. */
+/** The default of `ErasureTimes.untouchedMs`. By default, deleted data is erased within an hour. */
 export const UNTOUCHED_MS = erasureTimes(3_600_000).untouchedMs
 /**
  * Pause before a second attempt to open a blob. The first attempt may fail because a sweep has moved the blob aside

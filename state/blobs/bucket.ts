@@ -30,8 +30,8 @@ const NOT_FOUND = 404
 const CONFLICT = 409
 const PRECONDITION_FAILED = 412
 /**
- * Statuses of a conditional DELETE that did not delete the object, because another process has deleted the object or
- * stored it again since it was inspected, or is doing so at the same time.
+ * Statuses of a conditional DELETE that did not delete the object. Since the object was inspected, another process has
+ * deleted it or stored it again, or is doing so at the same time.
  */
 const CHANGED = [NOT_FOUND, CONFLICT, PRECONDITION_FAILED]
 /**

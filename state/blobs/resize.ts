@@ -41,7 +41,9 @@ export async function makeSmaller(
   return undefined
 }
 
-/** Asks the shelf itself, because the store may still have a removed image in its cache. */
+/**
+ * Returns whether the shelf contains the image. Bypasses the store, which may still have a removed image in its cache.
+ */
 async function isShelved({ shelf }: ImageStore['originals'], hash: string): Promise<boolean> {
   const found = await shelf.open(hash)
   if (found !== undefined && !Buffer.isBuffer(found)) found.destroy()

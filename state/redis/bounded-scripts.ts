@@ -8,8 +8,8 @@ import { serversOfKeys } from './servers.ts'
 export interface BoundedScripts {
   /**
    * @param keys at least one, all with the same hash tag
-   * @throws ScriptUnavailableError when Redis did not answer, reported a temporary condition, or was not asked
-   * (`circuit_open`). If Redis was asked, the script may have run or may still run.
+   * @throws ScriptUnavailableError when Redis did not answer or reported a temporary condition, or when the script was
+   * not sent (`circuit_open`). If the script was sent, it may have run or may still run.
    * @throws Error with the error reply of a faulty script
    */
   run(script: RedisScript, keys: readonly string[], args: readonly ScriptArgument[], options?: RunOptions): Promise<unknown>
@@ -44,7 +44,7 @@ export type ScriptFailure = 'timeout' | 'unreachable' | 'circuit_open'
 const WHY: Readonly<Record<ScriptFailure, string>> = {
   timeout: 'it did not answer in time',
   unreachable: 'it cannot be reached',
-  circuit_open: 'it was not asked, because it did not answer before',
+  circuit_open: 'the script was not sent, because earlier calls failed',
 }
 
 export class ScriptUnavailableError extends Error {

@@ -10,8 +10,8 @@ export interface ScriptRedisPlace {
 
 const CONNECT_TIMEOUT_MS = 2_000
 /**
- * Time without an answer after which a client reconnects. If the host of the server has lost its power or its network,
- * nothing closes the connection, and the operating system would keep it for about a quarter of an hour.
+ * Time without an answer after which a client reconnects. If the server's host loses power or its network connection,
+ * nothing closes the client's connection, and the operating system would keep it open for about a quarter of an hour.
  */
 export const SILENT_SOCKET_MS = 2_000
 /**

@@ -250,7 +250,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     checkAccess: guard.check,
     prefetchFor(batch) {
       current = []
-      // Earlier sources that announce no reads have empty batches.
+      // Sources with lower numbers that announce no reads get empty batches.
       while (batches.length < batch) batches.push([])
       batches[batch] = current
       announcing = []

@@ -79,10 +79,10 @@ const FULL_INDEX_LENGTH = 16_384
  */
 const MIN_TIME_BYTES = 1
 
-/** The content of a row: values, or keys in an index row. */
+/** The content of a row: the values of a value row, or the keys of an index row. */
 interface StoredRow<V> {
   values: Buffered<V>[]
-  /** The list of join keys; see `listed`. Empty in rows of values. */
+  /** The list of join keys; see `listed`. Empty in value rows. */
   keys: string
 }
 

@@ -19,7 +19,7 @@ export interface ObjectCache<K, E> {
 }
 
 /**
- * @param capacity approximate maximum weight of all entries. Many pinned entries increase it
+ * @param capacity approximate maximum weight of all entries. The actual weight exceeds it if many entries are pinned
  * @param pinned calls `keep` for each entry that must survive a change of generations, such as an entry with a change
  * that is not written yet
  * @param weightOf default: every entry weighs 1, so that the capacity is a number of entries

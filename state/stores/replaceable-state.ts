@@ -33,9 +33,9 @@ async function openState({ apartOf, ...options }: StateOptions): Promise<StateBa
 }
 
 /**
- * Calls `run` with the worker's open database. If the database is damaged when it is opened, it is first deleted, so
- * `run` gets an empty one, and restores it from the changelogs. If damage is found during `run`, the database is
- * deleted afterwards.
+ * Calls `run` with the worker's open database. If damage is found when the database is opened, the database is deleted
+ * first. `run` then gets an empty database, and restores the state from the changelogs. If damage is found during
+ * `run`, the database is deleted afterwards.
  * @param onDeleted called with the error that reports the damage, before the database is deleted
  * @throws StateLocked, StateUnavailable, and the errors of `run`, including the one that reports damage
  */

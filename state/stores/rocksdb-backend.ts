@@ -124,7 +124,7 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
   async function rewrite(): Promise<boolean> {
     const next = nextGeneration(generation)
     const old = live.current
-    // An earlier copy may be left. Rows that were deleted since would return with it.
+    // The copy of an earlier attempt may still exist. It would bring back rows that have been deleted since.
     rmSync(databaseFolder(folder, next), { recursive: true, force: true })
     const copy = await openDatabase(binding, options, databaseFolder(folder, next), true)
     const follower = live.follow()

@@ -101,7 +101,7 @@ export interface StoreContext {
   readonly cacheBytes: number
   /** Default: every node may use the store. */
   readonly access?: StoreAccess
-  /** The task's current record. If it is undefined, the store looks up every key. */
+  /** The slot of the task's current record. If it is undefined, the store looks up every key in its cache. */
   readonly record?: RecordSlot
   /** The task's event time. If it is undefined (unknown), a store uses only the times of a key's own entries. */
   readonly time?: StreamTime

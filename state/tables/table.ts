@@ -6,8 +6,8 @@ type RowValue = string | number | boolean | null | readonly RowValue[] | { reado
 
 /**
  * The definition of a ClickHouse table that a sink fills from topics. In addition to its declared columns, the table
- * has `kafka_topic`, `kafka_partition` and `kafka_offset`. From them, the sink learns where to continue, so rows and
- * position are written in one step.
+ * has `kafka_topic`, `kafka_partition` and `kafka_offset`. The sink derives its position from these columns, so rows
+ * and position are written in one step.
  */
 export interface TableDefinition<K, V> {
   readonly name: string

@@ -27,8 +27,8 @@ export interface VersionInForceOptions<T> {
   /** Reports that this version answers requests from now on; undefined if none does. */
   onSwitch(version: FileVersion | undefined): void
   /**
-   * Releases a version that is no longer needed. While it was being opened, another version or none was requested, or
-   * `close` was called.
+   * Releases a version that became unnecessary while it was being opened, because another version or none was
+   * requested, or because `close` was called.
    */
   onDiscarded(opened: T): void
   /** Reports a version that could not be used. The previous version continues to answer. */

@@ -43,7 +43,7 @@ export interface ErasedUsers {
   readonly removed: number
   /**
    * Whether the run has found a deletion that the last successful run did not find. Deletions are compared one by one,
-   * because they may arrive in any order: several partitions date and insert them.
+   * because they come from several partitions and may therefore arrive out of order.
    */
   readonly hasNew: boolean
 }

@@ -3,7 +3,10 @@ import type { VolumeRange } from './trend-volumes.ts'
 
 const MS_PER_SECOND = 1_000
 
-/** As in the query for a single term (trend-volumes.ts), the volumes of rare terms are in a separate table. */
+/**
+ * The volumes of rare terms are in a separate table, so this query reads two tables, as does the query for a single
+ * term (trend-volumes.ts).
+ */
 const QUERY = `
 SELECT term, intDiv(toUnixTimestamp(minute), {step:UInt32}) * {step:UInt32} AS step_start, sum(most)
 FROM (

@@ -107,7 +107,7 @@ test('if a script has no result, the message of the error says why', async () =>
   state.isSilent = false
   state.error = new Error('Connection is closed.')
   expect((await reason()).message).toMatch(/: Connection is closed\.$/)
-  expect((await reason()).message).toMatch(/: it was not asked, because it did not answer before$/)
+  expect((await reason()).message).toMatch(/: the script was not sent, because earlier calls failed$/)
 })
 
 test('an error from a faulty script is thrown unchanged and leaves the circuit closed, but a temporary error opens the circuit', async () => {
