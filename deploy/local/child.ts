@@ -197,9 +197,10 @@ const FAULT = /error|exception|fatal|fail|refused|denied|cannot/i
 const FAULT_BYTES = 300
 
 /**
- * Returns the log line that best explains why a process did not start: the message with which the process ended, the
- * last line that mentions an error or, if there is neither, the last line. An indented list after that line, such as a
- * list of invalid settings, is included. Returns an empty text if the log cannot be read.
+ * Returns the log line that best explains why a process did not start. This is the message with which the process
+ * ended. Without such a message, it is the last line that mentions an error or, if there is none, the last line. An
+ * indented list after that line, such as a list of invalid settings, is included. Returns an empty text if the log
+ * cannot be read.
  */
 export function faultInLog(logFile: string): string {
   try {

@@ -9,8 +9,9 @@ export const LOOPBACK = '127.0.0.1'
 const FREE_PORT_FROM = 20_000
 const FREE_PORT_TO = 32_000
 /**
- * Ports in a block. A process takes ports only from its own blocks. Checking a port is not enough: another process may
- * have chosen the port already, although its server does not listen yet. Most processes need fewer than 20 ports.
+ * Number of ports in a block. A process takes ports only from its own blocks. Checking a port is not enough: another
+ * process may have chosen the port already, although its server does not listen yet. Most processes need fewer than 20
+ * ports.
  */
 const BLOCK_PORTS = 100
 const BLOCKS = (FREE_PORT_TO - FREE_PORT_FROM) / BLOCK_PORTS

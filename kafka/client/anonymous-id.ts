@@ -20,7 +20,7 @@ export async function anonymousProducerId(context: Context, cluster: Cluster, si
     const name = errorName(answer.errorCode)
     if (name === 'NONE') return { producerId: Number(answer.producerId), producerEpoch: answer.producerEpoch }
     if (classify(name) === 'fatal') throw fatal(name, 'InitProducerId')
-    // A broker that is cut off from the controller gets no new ids.
+    // A broker that is cut off from the controller gets no new ids, so the next request goes to another broker.
     cluster.distrust()
     await retry.wait(signal)
   }

@@ -11,8 +11,8 @@ interface NeededRequest {
 
 /**
  * The request types that the transport uses, except ApiVersions, with their API keys and the versions that the broker
- * must support. A broker closes the connection when it does not know a request, so without this check, the missing
- * request would look like a network failure.
+ * must support. A broker closes the connection when it does not support a request, so without this check, an
+ * unsupported request would look like a network failure.
  */
 const NEEDED: readonly NeededRequest[] = [
   { name: 'ConsumerGroupHeartbeat', key: 68, version: 1 },

@@ -5,8 +5,8 @@ import { protocolErrorsCodesById } from './protocol.ts'
 export type ErrorName = string
 
 /**
- * Returns the name of an error code. Codes that the protocol package does not know, such as those of newer brokers, are
- * named by their number.
+ * Returns the name of an error code. Codes that the protocol package does not contain, such as those of newer brokers,
+ * are named by their number.
  */
 export function errorName(code: number): ErrorName {
   return (protocolErrorsCodesById as Record<number, string>)[code] ?? `ERROR_${code}`

@@ -237,7 +237,7 @@ export function openGroupMember(
     options.onEvent?.()
   }
 
-  // The state is read through functions, because the compiler does not see that it changes during an await.
+  // The state is read through functions, because the compiler assumes that the state does not change during an await.
   function isMember(): boolean {
     return state === 'member'
   }

@@ -1,6 +1,6 @@
 /**
- * A parsed statement. The parser knows just enough of ClickHouse's grammar to find the format of a statement and the
- * start of an INSERT's data, and to detect a second statement. The engine parses everything else.
+ * A parsed statement. The parser implements just enough of ClickHouse's grammar to find the format of a statement and
+ * the start of an INSERT's data, and to detect a second statement. The engine parses everything else.
  */
 export type Statement =
   /** An INSERT with data in a format: `head [settings] FORMAT format`, followed by the data at `dataStart`. */
