@@ -67,9 +67,9 @@ function worn(wear: Wear, ride: Ride): Wear {
  * `reads` announces the state that a record will need. The engine calls `reads` for every record of a batch before it
  * processes the first of them, and then reads all the keys from RocksDB at once. This is much cheaper than reading them
  * one by one. `reads` is only a hint: `get` also reads keys that were not announced. `stores` lists the stores that the
- * processor uses. From this list, the engine knows that it must create the store's changelog, and `describe()` shows
- * the store. A processor that uses a store without listing it fails at its first record, in the test driver as well as
- * in production.
+ * processor uses. From this list, the engine creates the stores' changelogs, and `describe()` shows the stores. A
+ * processor that uses a store without listing it fails at its first record, in the test driver as well as in
+ * production.
  */
 const brakeChecks = topology('brake-checks', (t) => {
   const wear = keyedStore('wear', { key: utf8, value: wearFormat })

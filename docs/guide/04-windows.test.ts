@@ -94,8 +94,8 @@ test('a record that is older than all buckets is counted as late, and has no oth
  *
  * 1. The key of the store begins with the window. All windows that are over are therefore at the front of the store,
  *    and one scan finds them.
- * 2. The end of the last closed window is kept in a store, too. It decides which records are late: those whose window
- *    has been published, and not all that are older than stream time.
+ * 2. The end of the last closed window is kept in a store, too. This time decides which records are late: those whose
+ *    window has been published, and not all records that are older than stream time.
  * 3. Two ticks with different clocks close windows. A tick with the clock `event` closes them while records arrive,
  *    even if the records are read hours after they were sent. But event time does not advance without records: after
  *    the last bike of the night, the last window would stay open until morning. Therefore, a tick with the clock
