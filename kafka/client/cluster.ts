@@ -300,9 +300,9 @@ export function openCluster(context: Context): Cluster {
   /**
    * Refreshes all topics. Asks the broker that answered last only if no other broker answers. That broker may be a
    * leader that is cut off from the controller: such a leader still names itself, and answers readers as if nothing new
-   * had been appended. Before the refresh, brokers that did not answer their last request get a separate request, one
-   * after another, until one of them answers. Brokers that still do not answer are asked last. Otherwise, all requests
-   * would wait for brokers that hang.
+   * had been appended. Before the refresh, the other brokers are tried in the usual order, up to the first one that is
+   * likely to answer: a broker that answered its last request, or one that answers a probe. Brokers that do not answer
+   * the probe are asked last, because otherwise all requests would wait for brokers that hang.
    */
   async function refreshAll(): Promise<void> {
     isRefreshingAll = true

@@ -104,8 +104,8 @@ test(
       say(`round ${round} of ${rounds} is over`)
     }
     await trial.endInput()
-    // When this check has succeeded, every tweet is certain to be in the log before the last window is due, even tweets
-    // that were never acknowledged.
+    // This check reads the log. If a record has no time of acknowledgement, such as the second record of a tweet that
+    // was sent twice, the time of the check takes its place. `isExact` compares these times with the end of the window.
     await trial.checkPublished()
     const windowEnd = await trial.nextWindow({ wholeMinute: true })
     await trial.checkPublished()

@@ -44,8 +44,8 @@ test(
     await randomMoment(random, WITHIN_MS)
     await leaveAndComeBack(system.workers[1])
     await running.endInput()
-    // When this check has succeeded, every tweet is certain to be in the log before the last window is due, even tweets
-    // without an acknowledgement.
+    // This check reads the log. If a record has no time of acknowledgement, such as the second record of a tweet that
+    // was sent twice, the time of the check takes its place. `isExact` compares these times with the end of the window.
     await running.checkPublished()
     const windowEnd = await running.nextWindow({ wholeMinute: true })
     await running.checkPublished()

@@ -15,7 +15,7 @@ const COUNT_AT = 6
 const FRAUDS_AT = 10
 const UNITS_AT = 14
 
-/** The values that are added to the bucket of a time. */
+/** Values to add to the bucket that contains the time `at`. */
 export interface SumEntry {
   /** Epoch ms. */
   readonly at: number

@@ -127,7 +127,7 @@ export async function readClicks(
   }
 }
 
-/** Returns the position before the first click at a time. */
+/** Returns the position before all clicks at or after the given time. */
 function beginningOf(clickedAt: number): ClickCursor {
   return { clickedAt, partition: -1, offset: '0' }
 }

@@ -39,8 +39,8 @@ export interface FraudSystemOptions {
   /** Number of API processes. Default 1. */
   readonly apiCount?: number
   /**
-   * URL of a registry to use, such as the shared one. By default, a separate registry is started on the broker, so that
-   * a test that stops the broker also affects the registry.
+   * URL of a registry to use, such as the shared one. By default, a separate registry is started. It keeps its schemas
+   * on the broker, so that a test that stops the broker also affects the registry.
    */
   readonly registry?: string
   /** Additional settings of the workers and the APIs. */

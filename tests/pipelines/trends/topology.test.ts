@@ -179,7 +179,7 @@ test('the creation time decides whether a tweet is late, even if its producer se
   expect(publishedVolumes(driver)).toEqual([])
 })
 
-test('a dead letter that is replayed hours later counts at its creation time', async () => {
+test('a tweet that is replayed from the dead letters hours later counts in the minute of its created_at', async () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const { created_at } = send(driver, { hashtags: ['mended'], created_at: START + 10 * MINUTE })
   driver.settle()

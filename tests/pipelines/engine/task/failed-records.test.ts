@@ -406,7 +406,7 @@ test('while records are checked, the changelog still gets each changed row once'
   expect(driver.read({ ...totals, name: 'adding-sums-changelog', partitions: 2 }).map(({ value }) => value)).toEqual([6])
 })
 
-test('after a row could not be written, records are processed without checks again', () => {
+test('if a row cannot be encoded, only the retried records are processed with checks of their rows, and later records without', () => {
   let encoded = 0
   const sumFormat: typeof numberFormat = {
     ...numberFormat,
