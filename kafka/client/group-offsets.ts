@@ -17,8 +17,8 @@ import { backoff, markerBackoff } from './retry.ts'
 /** The identity that means "no member" in a commit. Kafka accepts it while the group is empty. */
 export const NO_MEMBER = { memberId: '', epoch: -1 } as const
 /**
- * First wait between two attempts. It is short because a restarted worker has to wait until the open transaction that
- * includes the offsets has ended.
+ * First wait between two attempts. A restarted worker cannot read its offsets until the open transaction that includes
+ * them has ended. The wait is short so that the worker continues soon after that.
  */
 const UNSTABLE_WAIT_MS = 10
 const NO_OFFSET = -1n

@@ -19,7 +19,10 @@ export const LEAST_DRAWN = MAX_PER_USER + 1
  * made from the draws of the periods that it still contains.
  */
 const PERIOD_MINUTES = 20
-/** Number of periods that are kept. Windows reach no further back, even if the newest tweet is dated ahead. */
+/**
+ * Number of periods that are kept, counted back from the newest tweet. They cover the whole window, even if the time of
+ * the newest tweet is in the future.
+ */
 const KEPT_PERIODS = 5
 
 /**

@@ -5,7 +5,7 @@ export interface FraudBlocklistCommand {
   action: FraudBlocklistAction
   /** the subject of the caller's token */
   actor: string
-  /** block, change */
+  /** the requested entry, for the actions block and change; null for unblock */
   request: null | FraudBlocklistRequest
 }
 

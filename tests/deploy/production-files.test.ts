@@ -106,8 +106,9 @@ const containerOf = (workload: Document): Document => podOf(workload).containers
 const allOf = (workload: Document): Document[] => [...(podOf(workload).initContainers ?? []), ...podOf(workload).containers]
 
 /**
- * Returns the variables that Kubernetes adds for the services of a namespace. This includes the servers, because their
- * short addresses in the settings suggest that they are in the same namespace.
+ * Returns the environment variables that Kubernetes adds to a pod for the services in its namespace. The function
+ * assumes that Redis, ClickHouse, OpenSearch and the schema registry are in the same namespace, because the settings
+ * address them by their short names.
  */
 function serviceLinks({ enableServiceLinks = true }: Document): Env {
   const own = ofKind('Service').filter(({ spec }) => spec.clusterIP !== 'None')

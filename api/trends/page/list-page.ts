@@ -38,7 +38,7 @@ export function placesFound(q: string, found: readonly Region[], safe: boolean):
   const link = (region: Region) =>
     html`<li><a href="${listAddress(region, safe)}">${region.name}</a> <span class="soft">${enclosing(region)}</span></li>`
   return html`<h1>Places named “${q}”</h1>
-${found.length === 0 ? html`<p>No place with trends has such a name. <a href="${startAddress(safe)}">Show all places</a></p>` : html`<ul>${found.map(link)}</ul>`}`
+${found.length === 0 ? html`<p>No places with trends match this name. <a href="${startAddress(safe)}">Show all places</a></p>` : html`<ul>${found.map(link)}</ul>`}`
 }
 
 function enclosing({ woeid }: Region): string {

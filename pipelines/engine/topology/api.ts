@@ -112,10 +112,10 @@ export interface Stream<K, V> {
    */
   markTime(options: { everyMs: number; delayMs: number; to: AnyTopic }): Stream<K, V>
   /**
-   * Runs a handler for a time when markers for this time have arrived from all upstream partitions, or from enough of
-   * them (`TimeOptions.closeWithout`). The handler's output and the forwarded marker are written in the same
-   * transaction. A handler that is a generator may yield so that heartbeats can be sent. No other code of the task runs
-   * in between, and the worker never commits an unfinished handler.
+   * Runs a handler for a time as soon as markers for this time have arrived from all upstream partitions, or from
+   * enough of them (`TimeOptions.closeWithout`). The handler's output and the forwarded marker are written in the same
+   * transaction. A handler that is a generator may yield so that heartbeats can be sent. While it is suspended, no other
+   * code of the task runs. The worker never commits the output of an unfinished handler.
    */
   onTime(name: string, options: TimeOptions, handler: TimeHandler): Stream<K, V>
 }

@@ -28,7 +28,7 @@ export function sightingsIn(rows: Buffer): Map<number, readonly [first: number, 
 }
 
 /**
- * Returns the rows with sightings added, and without rows that are too old or too many.
+ * Returns the rows with sightings added, and without rows that are too old or in excess of the limit.
  * @param newest time of the profile's latest transaction, from which ages are counted
  */
 export function withSightings(rows: Buffer, sightings: readonly Sighting[], limit: SeenLimit, newest: number): Buffer {
@@ -38,8 +38,8 @@ export function withSightings(rows: Buffer, sightings: readonly Sighting[], limi
 }
 
 /**
- * Adds sightings to the rows before `end`, and then removes rows that are too old or too many, in place. There must be
- * room for all sightings.
+ * Adds sightings to the rows before `end`, and then removes rows as `forgetOld` does, in place. There must be room for
+ * all sightings.
  * @param newest time of the profile's latest transaction, from which ages are counted
  * @returns the new end of the rows
  */
@@ -70,7 +70,8 @@ export function addSighting(rows: Buffer, end: number, hash: number, at: number,
 }
 
 /**
- * Removes the rows before `end` that are too old or too many, in place.
+ * Removes, in place, the rows before `end` that are too old. If more than `most` rows remain, also removes those that
+ * were last seen the longest ago.
  * @returns the new end of the rows
  */
 export function forgetOld(rows: Buffer, end: number, { keptMs, most }: SeenLimit, newest: number): number {

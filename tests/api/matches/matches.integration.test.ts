@@ -341,7 +341,7 @@ test('a user who has moved 20 times must wait before moving again, even with a n
   expect(statuses).toEqual([...Array.from({ length: 20 }, () => 200), 429])
   expect((await ann.ask('POST', 'location', { lat: 50, lon: 100 })).body.error).toBe('rate_limit_exceeded')
   expect((await ann.ask('GET', `feed?lat=19.001&lon=100`)).status).toBe(200)
-  // A user who deletes the profile and creates it again loses the place, but does not evade the limit on moves.
+  // Users who delete and recreate their profile lose their stored location, but the limit on moves still applies.
   const key = { 'idempotency-key': randomUUID() }
   await expect.poll(async () => (await ann.ask('DELETE', 'me', undefined, key)).status, SOON).toBe(204)
   const location = async () => (await ann.ask('POST', 'location', { lat: 50, lon: 100 })).status

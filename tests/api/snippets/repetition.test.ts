@@ -94,7 +94,7 @@ describe('a repeated read of a burning snippet', () => {
     return { ...api, id: body.paste_id as string, hash: body.content_hash as string, read }
   }
 
-  test.each(['', '/raw'])('gets the first response after the last read (%s), but only with its key', async (path) => {
+  test.each(['', '/raw'])('still gets the original response once no reads are left (%s), but only with the key of the original read', async (path) => {
     const { read, loseRedis } = await burning()
     const first = await read('mine', path)
     expect([first.status, first.text.includes('secret')]).toEqual([200, true])

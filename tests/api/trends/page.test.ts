@@ -102,7 +102,7 @@ test('places are found by name', async () => {
   const { page } = await opened()
   expect((await page('/trends?q=york')).html).toContain('<a href="/trends?woeid=2459115">New York</a>')
   const none = (await page(`/trends?q=${encodeURIComponent(HOSTILE)}`)).html
-  expect(none).toContain('No place with trends has such a name.')
+  expect(none).toContain('No places with trends match this name.')
   expect(none).not.toContain('<img')
 })
 
