@@ -114,8 +114,8 @@ export interface Stream<K, V> {
   /**
    * Runs a handler for a time as soon as markers for this time have arrived from all upstream partitions, or from
    * enough of them (`TimeOptions.closeWithout`). The handler's output and the forwarded marker are written in the same
-   * transaction. A handler that is a generator may yield so that heartbeats can be sent. While it is suspended, no other
-   * code of the task runs. The worker never commits the output of an unfinished handler.
+   * transaction. A handler that is a generator may yield so that heartbeats can be sent. While it is suspended, no
+   * other code of the task runs. The worker never commits the output of an unfinished handler.
    */
   onTime(name: string, options: TimeOptions, handler: TimeHandler): Stream<K, V>
 }
