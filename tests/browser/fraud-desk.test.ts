@@ -137,7 +137,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByRole('button', { name: 'Save notes' }).click()
     await expect
       .poll(() => fakes.changes.map(({ body }) => body))
-      .toEqual([{ assigned_to: 'ann', status: 'IN_REVIEW', version: 1 }, { notes: HOSTILE }])
+      .toEqual([{ assigned_to: 'ann', status: 'IN_REVIEW', version: 1 }, { notes: HOSTILE, version: 2 }])
     expect(await page.locator('img').count()).toBe(0)
     expect(complaints.join('\n')).toBe('')
   })
@@ -231,7 +231,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByRole('button', { name: 'Release' }).waitFor()
     expect(await page.getByLabel('Notes on the case').inputValue()).toBe('called the user')
     await page.getByRole('button', { name: 'Save notes' }).click()
-    await expect.poll(() => fakes.changes.at(-1)?.body).toEqual({ notes: 'called the user' })
+    await expect.poll(() => fakes.changes.at(-1)?.body).toEqual({ notes: 'called the user', version: 2 })
     await page.evaluate(() => {
       location.hash = '#case/90071992547409932'
     })

@@ -7,6 +7,7 @@ import { DEFAULT_RETRY_S, RequestFailed } from '../../../kit/page/browser/reques
 import { ask, session } from '../../../kit/page/browser/session.js'
 import { drawFacts, drawHead } from './case-file.js'
 import { drawReasons } from './factors.js'
+import { ownChanges } from './own-changes.js'
 import { drawPlaces } from './places.js'
 import { drawTimeline } from './timeline.js'
 import { verdicts } from './verdict.js'
@@ -56,7 +57,8 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   let forgotten = 0
   /** Number of changes that have not been answered. */
   let pending = 0
-  const verdict = verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdated, inTurn })
+  const own = ownChanges()
+  const verdict = verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdated, inTurn, own })
 
   /** @param {{ kind: string, id: string }} wanted */
   async function load({ kind, id }) {
@@ -143,16 +145,17 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
    * @param {string | null} assignee
    */
   async function assign(assignee) {
-    await change(({ status, version }) => {
+    await change((status) => {
       // An analyst who takes an OPEN case begins to work on it, so its status changes as well.
       const begins = assignee !== null && status === 'OPEN'
-      return { assigned_to: assignee, ...(begins && { status: 'IN_REVIEW' }), version }
+      return { assigned_to: assignee, ...(begins && { status: 'IN_REVIEW' }) }
     })
   }
 
   /**
-   * Changes the case. Changes are sent one at a time, so that each knows the version that the one before it made.
-   * @param {(found: Case) => object} fieldsOf
+   * Changes the case, unless somebody else has changed it since this page has read it. Changes are sent one at a time, so
+   * that each knows the version that the previous one made.
+   * @param {(status: string) => object} fieldsOf returns the fields to change, given the status of the case
    * @param {(caseId: string) => void} [onDone] called after the change, even if another case is open by then
    */
   function change(fieldsOf, onDone = () => {}) {
@@ -188,14 +191,16 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   /**
    * @param {number} turn
    * @param {Dossier | undefined} asked the case that was open when the change was requested
-   * @param {(found: Case) => object} fieldsOf
+   * @param {(status: string) => object} fieldsOf
    * @param {(caseId: string) => void} onDone
    */
   async function send(turn, asked, fieldsOf, onDone) {
-    const found = (open?.found?.case_id === asked?.found?.case_id ? open : asked)?.found
+    const found = asked?.found
     if (found === undefined) return
+    const { version, status = found.status } = own.after(found.transaction_id, found.version)
     try {
-      const changed = await ask('PATCH', casePath(found.case_id), fieldsOf(found))
+      const changed = await ask('PATCH', casePath(found.case_id), { ...fieldsOf(status), version })
+      own.add(found.transaction_id, changed)
       onDone(found.case_id)
       // The analyst may have left the case and opened it again since.
       if (open?.found?.case_id !== found.case_id) return
@@ -224,9 +229,10 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
    * @param {number} version
    */
   function onRecorded(transactionId, given, version) {
+    const status = given === 'SUSPICIOUS' ? 'ESCALATED' : given
+    own.add(transactionId, { version, status })
     const found = open?.found
     if (open === undefined || found?.transaction_id !== transactionId || found.version > version) return
-    const status = given === 'SUSPICIOUS' ? 'ESCALATED' : given
     open = { ...open, found: { ...found, verdict: given, status, version } }
   }
 
@@ -280,6 +286,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
     forget() {
       this.show(undefined)
       drafts.clear()
+      own.clear()
       forgotten++
     },
   }
