@@ -1,7 +1,7 @@
 // @ts-check
 /** @import { Case } from './queue.js' */
 /** @import { Verdict } from './verdict.js' */
-import { byId, part } from '../../../kit/page/browser/elements.js'
+import { byId, isolated, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
 import { DEFAULT_RETRY_S, RequestFailed } from '../../../kit/page/browser/requests.js'
 import { ask, session } from '../../../kit/page/browser/session.js'
@@ -44,8 +44,9 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   /** The notes of the open case as the server last sent them. */
   let savedNotes = ''
   /**
-   * Notes that were not saved when another case was opened, keyed by the id of their case.
-   * @type {Map<string, string>}
+   * Notes that were not saved when another case was opened, keyed by the id of their case. `base` are the notes that the
+   * server had when the analyst last saw them.
+   * @type {Map<string, { notes: string, base: string }>}
    */
   const drafts = new Map()
   /**
@@ -116,23 +117,27 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   function drawNotes(found, isNew) {
     // The field has only \n as line ends.
     const saved = (found?.notes ?? '').replace(/\r\n?/g, '\n')
-    if (isNew || notesField.value === savedNotes) notesField.value = saved
+    const draft = isNew ? drafts.get(found?.case_id ?? '') : draftOfField()
+    if (found !== undefined) drafts.delete(found.case_id)
     savedNotes = saved
-    const draft = isNew && found !== undefined ? drafts.get(found.case_id) : undefined
-    if (found === undefined || draft === undefined) return
-    drafts.delete(found.case_id)
-    if (draft === saved) return
-    notesField.value = draft
-    part('notes-news').textContent = 'These notes are not saved yet.'
+    notesField.value = draft?.notes ?? saved
+    if (draft === undefined || draft.notes === saved) return
+    const isReplaced = draft.base !== saved
+    if (!isNew && !isReplaced) return
+    const others = isReplaced ? [' In the meantime, the notes of the case have changed to: ', isolated(saved || '(none)')] : []
+    part('notes-news').replaceChildren('These notes are not saved yet.', ...others)
   }
 
-  function hasUnsavedNotes() {
-    return open?.found !== undefined && notesField.value !== savedNotes
+  /** Returns the notes in the field; undefined if they are saved. */
+  function draftOfField() {
+    const isUnsaved = open?.found !== undefined && notesField.value !== savedNotes
+    return isUnsaved ? { notes: notesField.value, base: savedNotes } : undefined
   }
 
   /** Closes the case. Notes that are not saved yet appear again when the analyst opens the case again. */
   function close() {
-    if (open?.found !== undefined && hasUnsavedNotes()) drafts.set(open.found.case_id, notesField.value)
+    const draft = draftOfField()
+    if (open?.found !== undefined && draft !== undefined) drafts.set(open.found.case_id, draft)
     opened++
     open = undefined
     verdict.close()
@@ -251,7 +256,9 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
       void change(
         () => ({ notes }),
         (caseId) => {
-          if (drafts.get(caseId) === notes) drafts.delete(caseId)
+          const draft = drafts.get(caseId)
+          if (draft?.notes === notes) drafts.delete(caseId)
+          else if (draft !== undefined) drafts.set(caseId, { ...draft, base: notes })
           if (open?.found?.case_id !== caseId) return
           savedNotes = notes
           part('notes-news').textContent = 'The notes are saved.'
@@ -280,7 +287,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
       if (wanted !== undefined) void load(wanted)
     },
     get hasUnsaved() {
-      return pending > 0 || drafts.size > 0 || hasUnsavedNotes()
+      return pending > 0 || drafts.size > 0 || draftOfField() !== undefined
     },
     /** Closes the open case and forgets all notes that are not saved yet. */
     forget() {
