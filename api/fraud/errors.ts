@@ -112,6 +112,11 @@ export const fraudErrors = defineErrors({
     when: 'the challenger has been on trial for less than 7 days, and `force` is not true; `promotable_at` says when it may be promoted',
     message: 'The challenger has been on trial for less than 7 days.',
   },
+  challenger_refused: {
+    status: 409,
+    when: "the model process of this API cannot use the challenger's models, which therefore may not have been tried at all, and `force` is not true; the message says why",
+    message: 'The models of the challenger cannot be used.',
+  },
   no_previous_models: {
     status: 409,
     when: 'there are no earlier models that could be restored',

@@ -1,7 +1,7 @@
 import type { Page, Route } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { START, signToken } from '../api/kit/harness.ts'
-import { refusal } from './fraud-desk-fakes.ts'
+import { HOSTILE, refusal } from './fraud-desk-fakes.ts'
 import { useDesk } from './fraud-desk-page.ts'
 
 const CASE = '#case/90071992547409931'
@@ -111,8 +111,91 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
     await (await listed).finished()
     await page.getByText('These changes are not saved yet.').waitFor()
     await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByText('Somebody else has changed this').waitFor()
+    await page.getByRole('alert').filter({ hasText: 'Somebody else has changed this' }).waitFor()
     expect(fakes.rules[1]).toMatchObject({ priority: 7, name: 'Rule night' })
+  })
+
+  test('after a conflict, the author of a rule sees what somebody else has changed, and can save again', async () => {
+    const { page, fakes } = await opened({ hash: '#rule/night' })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    await page.getByLabel('Name').fill('Payments at night')
+    await page.getByLabel('Condition').fill('txn.amount > 5000')
+    const byBob = { name: "Bob's name", priority: 7, enabled: false, updated_at: '2026-01-01T00:00:00.000Z' }
+    Object.assign(fakes.rules[1], byBob)
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    const news = page.locator('#rule-news')
+    await news.getByText('Your own changes are not saved yet. The rule is disabled. Saving enables it.').waitFor()
+    expect(await news.getByRole('listitem').allTextContents()).toEqual(["Name: Bob's name", 'Priority: 7'])
+    expect(await page.getByLabel('Name').inputValue()).toBe('Payments at night')
+    expect(fakes.rules[1]).toMatchObject(byBob)
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('Saved.').waitFor()
+    const both = { name: 'Payments at night', condition: 'txn.amount > 5000', priority: 7, enabled: true }
+    expect(fakes.rules[1]).toMatchObject(both)
+  })
+
+  test.each(['another case', 'a refused assignment'])(
+    'after %s, unsaved notes say that the notes of the case have changed',
+    async (after) => {
+      const { page, fakes } = await opened({ hash: CASE })
+      await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+      await page.getByLabel('Notes on the case').fill('called the user')
+      Object.assign(fakes.cases[0], { notes: HOSTILE, version: 2 })
+      if (after === 'another case') {
+        await go(page, OTHER_CASE)
+        await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
+        await go(page, CASE)
+      } else await page.getByRole('button', { name: 'Assign to me' }).click()
+      await page.getByText(`These notes are not saved yet. In the meantime, the notes of the case have changed to: ${HOSTILE}`).waitFor()
+      expect(await page.getByLabel('Notes on the case').inputValue()).toBe('called the user')
+      await page.getByRole('button', { name: 'Save notes' }).click()
+      await page.getByText('The notes are saved.').waitFor()
+      expect(fakes.cases[0]).toMatchObject({ notes: 'called the user', version: 3 })
+    },
+  )
+
+  test('notes that somebody else has saved are not replaced unseen', async () => {
+    const { page, fakes } = await opened({ hash: CASE })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    await page.getByLabel('Notes on the case').fill('called the user')
+    Object.assign(fakes.cases[0], { notes: 'blocked the card', version: 2 })
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await page.getByText('the notes of the case have changed to: blocked the card').waitFor()
+    expect(fakes.cases[0].notes).toBe('blocked the card')
+    expect(await page.getByLabel('Notes on the case').inputValue()).toBe('called the user')
+  })
+
+  test('signing out asks first if a user would lose notes, changes of a rule, or changes that are being sent', async () => {
+    const { page, fakes } = await opened({ hash: CASE })
+    const question = page.getByRole('button', { name: 'Sign out and lose what is not saved?' })
+    const signOut = page.getByRole('button', { name: 'Sign out', exact: true })
+    const isAsked = async () => {
+      await signOut.click()
+      await question.waitFor()
+      await page.locator('#case').focus()
+      await signOut.waitFor()
+    }
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const waiting: Route[] = []
+    await page.route('**/api/v1/transactions/t-1/feedback', (route) => void waiting.push(route))
+    await page.keyboard.press('p')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => waiting.length).toBe(1)
+    await isAsked()
+    await waiting[0].fallback()
+    await page.getByText('Recorded as false positive.').waitFor()
+    await page.getByLabel('Notes on the case').fill('called the user')
+    await isAsked()
+    await page.getByLabel('Notes on the case').fill('')
+    await go(page, '#rule/night')
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    await page.getByLabel('Name').fill('Payments at night')
+    await go(page, CASE)
+    await isAsked()
+    await signOut.click()
+    await question.click()
+    await page.getByLabel('Token').waitFor()
+    expect(fakes.rules[1].name).toBe('Rule night')
   })
 
   test('changes of a rule count as saved even if the analyst opens another rule while they are being saved, and then returns', async () => {

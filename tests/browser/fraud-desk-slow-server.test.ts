@@ -1,8 +1,13 @@
-import type { Route } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { START, signToken } from '../api/kit/harness.ts'
 import { refusal } from './fraud-desk-fakes.ts'
 import { useDesk } from './fraud-desk-page.ts'
+
+async function saveNotes(page: Page, notes: string) {
+  await page.getByLabel('Notes on the case').fill(notes)
+  await page.getByRole('button', { name: 'Save notes' }).click()
+}
 
 describe('the desk of fraud scoring while servers are slow or away, with a fake API behind the real sign-in', () => {
   const opened = useDesk()
@@ -129,6 +134,53 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     await page.getByText('Recorded as false positive.').waitFor()
   })
 
+  test('a verdict and an assignment that wait for notes are recorded, even if the analyst has left the case', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const waiting: Route[] = []
+    await page.route('**/api/v1/cases/90071992547409931', (route) =>
+      route.request().method() === 'PATCH' && waiting.length === 0 ? void waiting.push(route) : route.fallback(),
+    )
+    await page.getByLabel('Notes on the case').fill('called the user')
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await expect.poll(() => waiting.length).toBe(1)
+    await page.locator('#false-positive').click()
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Assign to me' }).click()
+    await page.locator('#case').focus()
+    await page.keyboard.press('j')
+    await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
+    await waiting[0].fallback()
+    await expect
+      .poll(() => fakes.cases[0])
+      .toMatchObject({ notes: 'called the user', verdict: 'FALSE_POSITIVE', status: 'FALSE_POSITIVE', assigned_to: 'ann', version: 4 })
+    expect(await page.getByRole('alert').allTextContents()).toEqual([])
+  })
+
+  test.each([
+    ['Assign to me', (page: Page) => page.getByRole('button', { name: 'Assign to me' }).click()],
+    ['Save notes', (page: Page) => saveNotes(page, 'called the user')],
+  ])('a verdict that waits for “%s” does not replace a verdict that another analyst has given in the meantime', async (_, change) => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const waiting: Route[] = []
+    await page.route('**/api/v1/cases/90071992547409931', (route) =>
+      route.request().method() === 'PATCH' ? void waiting.push(route) : route.fallback(),
+    )
+    await change(page)
+    await expect.poll(() => waiting.length).toBe(1)
+    await page.locator('#false-positive').click()
+    await page.keyboard.press('Enter')
+    await page.getByText('The verdict is being sent.').waitFor()
+    fakes.correctAsBob(fakes.cases[0], 'CONFIRMED_FRAUD')
+    await waiting[0].fallback()
+    await page.getByText('Verdict confirmed fraud by bob').waitFor()
+    await expect.poll(() => fakes.changes.map(({ line }) => line)).toContain('POST transactions/t-1/feedback')
+    await expect.poll(() => page.textContent('#verdict-news')).toBe('')
+    await page.getByText('Somebody else has changed this').waitFor()
+    expect(fakes.cases[0]).toMatchObject({ verdict: 'CONFIRMED_FRAUD', assigned_to: null, notes: '', version: 2 })
+  })
+
   test('a verdict that waits for an earlier one is not sent in the session of the next user', async () => {
     const { page, fakes, api } = await opened({ hash: '#case/90071992547409931' })
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
@@ -143,6 +195,7 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     await page.locator('#fraud').click()
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Sign out and lose what is not saved?' }).click()
     const exp = Math.max(Date.now(), START) + 3_600_000
     await page.getByLabel('Token').fill(await signToken(api.key, { sub: 'bob', scope: 'fraud:analyst', exp }))
     await page.keyboard.press('Enter')

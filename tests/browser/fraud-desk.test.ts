@@ -137,7 +137,10 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByRole('button', { name: 'Save notes' }).click()
     await expect
       .poll(() => fakes.changes.map(({ body }) => body))
-      .toEqual([{ assigned_to: 'ann', status: 'IN_REVIEW', version: 1 }, { notes: HOSTILE }])
+      .toEqual([
+        { assigned_to: 'ann', status: 'IN_REVIEW', version: 1 },
+        { notes: HOSTILE, version: 2 },
+      ])
     expect(await page.locator('img').count()).toBe(0)
     expect(complaints.join('\n')).toBe('')
   })
@@ -231,7 +234,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByRole('button', { name: 'Release' }).waitFor()
     expect(await page.getByLabel('Notes on the case').inputValue()).toBe('called the user')
     await page.getByRole('button', { name: 'Save notes' }).click()
-    await expect.poll(() => fakes.changes.at(-1)?.body).toEqual({ notes: 'called the user' })
+    await expect.poll(() => fakes.changes.at(-1)?.body).toEqual({ notes: 'called the user', version: 2 })
     await page.evaluate(() => {
       location.hash = '#case/90071992547409932'
     })
@@ -389,7 +392,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByText('Saved.').waitFor()
     Object.assign(fakes.rules.find(({ rule_id }) => rule_id === 'night')!, { priority: 7, updated_at: '2026-01-01T00:00:00.000Z' })
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('somebody else has changed').waitFor()
+    await page.getByRole('alert').filter({ hasText: 'Somebody else has changed' }).waitFor()
     expect(fakes.rules.find(({ rule_id }) => rule_id === 'night')).toMatchObject({ priority: 7 })
   })
 
@@ -720,7 +723,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     Object.assign(night, { priority: 7, updated_at: '2026-01-01T00:00:00.000Z' })
     await page.getByLabel('Name').fill('Payments at night')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Close it and open it again').waitFor()
+    await page.getByText('Check its current state before you try again.').waitFor()
     expect(await page.getByLabel('Name').inputValue()).toBe('Payments at night')
     await page.locator('#close-rule').click()
     await page.getByRole('link', { name: 'night' }).click()

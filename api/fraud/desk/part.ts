@@ -19,6 +19,7 @@ const FILES = [
   'map.js',
   'messages.js',
   'models.js',
+  'own-changes.js',
   'places.js',
   'plots.js',
   'queue.js',

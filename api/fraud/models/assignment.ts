@@ -36,8 +36,10 @@ export interface ModelAssignments {
   /**
    * Makes the challenger the champion. Throws `no_challenger`, `challenger_too_young` in the first 7 days without
    * `force`, and `forbidden` if a caller without the scope `admin` uses `force`.
+   * @param options.check throws the reason for not promoting the challenger. It is not called with `force`, or if a
+   * repeated request gets the first answer.
    */
-  promote(from: CommandRequest, options: { readonly force: boolean }): Promise<FraudModels>
+  promote(from: CommandRequest, options: { readonly force: boolean; check(): void }): Promise<FraudModels>
   /** Restores the previous champion and its policy. Throws `no_previous_models`. */
   rollBack(from: CommandRequest): Promise<FraudModels>
 }
@@ -58,13 +60,17 @@ export function modelAssignments(changeSettings: ChangeSettings): ModelAssignmen
     async endChallenger(from) {
       return (await changeSettings(from, { ...about, action: 'end_challenger', asked: ['endFraudChallenger'] })).models
     },
-    async promote(from, { force }) {
+    async promote(from, { force, check }) {
       if (force && from.caller?.scopes.has('admin') !== true) {
         throw new ApiError(errors.forbidden, {
-          message: 'Only administrators may promote a challenger before its trial has lasted 7 days.',
+          message: 'Only administrators may force the promotion of a challenger.',
         })
       }
-      const change = { ...about, action: 'promote_challenger', input: { force }, asked: ['promoteFraudChallenger', force] } as const
+      const input = async () => {
+        if (!force) check()
+        return { force }
+      }
+      const change = { ...about, action: 'promote_challenger', input, asked: ['promoteFraudChallenger', force] } as const
       return (await changeSettings(from, change)).models
     },
     async rollBack(from) {

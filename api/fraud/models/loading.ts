@@ -11,12 +11,19 @@ import { KIND, type LoadAnswer, type LoadRequest, type ModelNumbers, type Unload
  */
 const CHALLENGERS_MODEL_MS = 5
 
+/** A challenger that does not score, because one of its models cannot be loaded. */
+export interface RefusedChallenger {
+  readonly versions: ModelVersions
+  readonly reason: string
+}
+
 /** The models that score, and the policy that was set together with these models. */
 export interface ActiveModels {
   readonly versions: Readonly<Record<ModelName, string>>
   readonly champion: ModelNumbers
-  /** Undefined if there is no challenger. */
+  /** Undefined if there is no challenger, or if it was refused. */
   readonly challenger: ModelNumbers | undefined
+  readonly refusedChallenger?: RefusedChallenger
   readonly policy: Policy
 }
 
@@ -105,16 +112,15 @@ export function modelLoading({ readFolders, log, onRefused }: LoadingOptions): M
       for (const { manifestPath, fault } of folders.broken) log.warn({ manifest: manifestPath, fault }, 'fraud_model_manifest_unusable')
       const versions = { ...SHIPPED_VERSIONS, ...assignment.champion }
       const champion = await loadSet(child, folders, versions)
-      const challenger = await challengerOf(assignment.challenger, versions)
-      return { versions, champion, challenger, policy }
+      return { versions, champion, policy, ...(await challengerOf(assignment.challenger)) }
 
-      async function challengerOf(given: ModelVersions | undefined, base: ActiveModels['versions']): Promise<ModelNumbers | undefined> {
-        if (given === undefined) return undefined
+      async function challengerOf(given: ModelVersions | undefined): Promise<Pick<ActiveModels, 'challenger' | 'refusedChallenger'>> {
+        if (given === undefined) return { challenger: undefined }
         try {
-          return await loadSet(child, folders, { ...base, ...given }, CHALLENGERS_MODEL_MS)
+          return { challenger: await loadSet(child, folders, { ...versions, ...given }, CHALLENGERS_MODEL_MS) }
         } catch (error) {
-          if (error instanceof CannotLoad) return undefined
-          throw error
+          if (!(error instanceof CannotLoad)) throw error
+          return { challenger: undefined, refusedChallenger: { versions: given, reason: error.message } }
         }
       }
     },

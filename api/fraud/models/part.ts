@@ -55,6 +55,17 @@ export function modelsPart({ models, assignments, settings, tables, now }: Model
     }
   }
 
+  /**
+   * Refuses a challenger that this process could not load. Its trial has shown nothing about its scores, and as the
+   * champion, it would not score either.
+   */
+  function assertUsable(): void {
+    const refused = models.active?.refusedChallenger
+    // The refusal may concern an earlier challenger, because this process may not have tried the current one yet.
+    if (refused === undefined || MODELS.some((name) => refused.versions[name] !== settings.models.challenger?.[name])) return
+    throw new ApiError(fraudErrors.challenger_refused, { message: `The models of the challenger cannot be used: ${refused.reason}` })
+  }
+
   return {
     routes: [
       bind(modelsRoute, async () => {
@@ -89,7 +100,7 @@ export function modelsPart({ models, assignments, settings, tables, now }: Model
         return jsonAnswer(200, assignmentJson(changed, now()), PRIVATE)
       }),
       bind(promoteRoute, async (input) => {
-        const changed = await assignments.promote(input, { force: input.body.force === true })
+        const changed = await assignments.promote(input, { force: input.body.force === true, check: assertUsable })
         return jsonAnswer(200, assignmentJson(changed, now()), PRIVATE)
       }),
       bind(rollBackModelsRoute, async (input) => jsonAnswer(200, assignmentJson(await assignments.rollBack(input), now()), PRIVATE)),

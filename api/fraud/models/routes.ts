@@ -49,13 +49,13 @@ export const promoteRoute = defineRoute({
   operationId: 'promoteFraudChallenger',
   summary: 'Make the challenger the champion',
   description:
-    'Makes the challenger the champion, together with its thresholds. The trial must have lasted 7 days. `force` skips this check. It requires the scope `admin`, and the audit log records its use.',
+    'Makes the challenger the champion, together with its thresholds. The trial must have lasted 7 days, and the model process of the answering API must not have refused the models. `force` skips both checks. It requires the scope `admin`, and the audit log records its use.',
   auth: OPERATORS,
   idempotent: true,
   body: z.object({ force: z.boolean().optional() }).openapi('FraudPromoteBody'),
   bodyExample: {},
   answers: { 200: { description: 'The models after the change.', schema: AssignmentSchema } },
-  errors: [fraudErrors.no_challenger, fraudErrors.challenger_too_young, errors.forbidden, errors.not_ready],
+  errors: [fraudErrors.no_challenger, fraudErrors.challenger_too_young, fraudErrors.challenger_refused, errors.forbidden, errors.not_ready],
 })
 
 export const rollBackModelsRoute = defineRoute({

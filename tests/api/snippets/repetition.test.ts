@@ -94,18 +94,21 @@ describe('a repeated read of a burning snippet', () => {
     return { ...api, id: body.paste_id as string, hash: body.content_hash as string, read }
   }
 
-  test.each(['', '/raw'])('still gets the original response once no reads are left (%s), but only with the key of the original read', async (path) => {
-    const { read, loseRedis } = await burning()
-    const first = await read('mine', path)
-    expect([first.status, first.text.includes('secret')]).toEqual([200, true])
-    for (const _time of [1, 2]) {
-      const again = await read('mine', path)
-      expect([again.status, again.body, again.text]).toEqual([200, first.body, first.text])
-      loseRedis()
-    }
-    expect(error(await read(undefined))).toEqual([404, 'paste_not_found'])
-    expect(error(await read('another'))).toEqual([404, 'paste_not_found'])
-  })
+  test.each(['', '/raw'])(
+    'still gets the original response once no reads are left (%s), but only with the key of the original read',
+    async (path) => {
+      const { read, loseRedis } = await burning()
+      const first = await read('mine', path)
+      expect([first.status, first.text.includes('secret')]).toEqual([200, true])
+      for (const _time of [1, 2]) {
+        const again = await read('mine', path)
+        expect([again.status, again.body, again.text]).toEqual([200, first.body, first.text])
+        loseRedis()
+      }
+      expect(error(await read(undefined))).toEqual([404, 'paste_not_found'])
+      expect(error(await read('another'))).toEqual([404, 'paste_not_found'])
+    },
+  )
 
   test('gets the first response even if other readers took the last read', async () => {
     const { read } = await burning({ burn_after_reads: 2 })

@@ -10,6 +10,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from parent import end_with_parent
+
 TREES, LEAVES, RATE, LEAST_ROWS = 400, 15, 0.04, 50
 TRAIN, TEST = 1, 2
 
@@ -51,4 +53,5 @@ def main():
         json.dump(results, file)
 
 
+end_with_parent()
 main()

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pythonEnvironment } from '../../../scripts/python-environment.ts'
 
+/** The folder of the module `parent`. */
+const SHARED = fileURLToPath(new URL('../../python', import.meta.url))
 const TIMEOUT_MS = 20 * 60_000
 /**
  * OpenMP policy that lets waiting threads sleep. Spinning threads take twice the CPU time and twice as long on a busy
@@ -23,7 +25,8 @@ export interface PythonJob {
 }
 
 /**
- * Runs a Python program in an environment that is created on first use.
+ * Runs a Python program in an environment that is created on first use. The program also ends when this process ends,
+ * even if it is killed (see `parent.py`).
  * @throws Error with the program's standard error
  */
 export async function runPython({ program, job, folder, tools }: PythonJob): Promise<void> {
@@ -33,7 +36,8 @@ export async function runPython({ program, job, folder, tools }: PythonJob): Pro
   await writeFile(jobFile, JSON.stringify(job))
   await new Promise<void>((resolve, reject) => {
     // ONNX Runtime would otherwise send data about the models to its vendor.
-    const env = { PATH: bin, PYTHONDONTWRITEBYTECODE: '1', OMP_WAIT_POLICY: PASSIVE, ORT_DISABLE_TELEMETRY: '1' }
+    const noTelemetry = { ORT_DISABLE_TELEMETRY: '1' }
+    const env = { PATH: bin, PYTHONPATH: SHARED, PYTHONDONTWRITEBYTECODE: '1', OMP_WAIT_POLICY: PASSIVE, ...noTelemetry }
     const options = { timeout: TIMEOUT_MS, maxBuffer: OUTPUT_BYTES, env }
     execFile(join(bin, 'python'), [here(`${program}.py`), jobFile], options, (error, _stdout, stderr) =>
       error ? reject(new Error(`${program}.py: ${stderr.trim() || error.message}`)) : resolve(),

@@ -9,6 +9,8 @@ from onnxmltools import convert_lightgbm
 from onnxmltools.convert.common.data_types import FloatTensorType
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from parent import end_with_parent
+
 OPSET = 15
 GOLDEN_VECTORS = 12
 TREES, LEAVES, RATE, LEAST_ROWS = 80, 15, 0.1, 40
@@ -72,4 +74,5 @@ def nulls(vectors):
     return [[None if numpy.isnan(value) else float(value) for value in vector] for vector in vectors]
 
 
+end_with_parent()
 main()

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pythonEnvironment } from '../../../scripts/python-environment.ts'
 
+/** The folder of the module `parent`. */
+const SHARED = fileURLToPath(new URL('../../python', import.meta.url))
 const OUTPUT_BYTES = 1024 * 1024
 /**
  * OpenMP policy that lets waiting threads sleep. Spinning threads take twice the CPU time and twice as long on a busy
@@ -44,7 +46,8 @@ export async function runPython({ program, job, tools, python, signal }: PythonP
   const jobFile = join(job.folder, `${program}.json`)
   await writeFile(jobFile, JSON.stringify(job))
   await new Promise<void>((resolve, reject) => {
-    const env = { PATH: `${bin}:/usr/bin:/bin`, PYTHONDONTWRITEBYTECODE: '1', OMP_WAIT_POLICY: PASSIVE, OPENBLAS_NUM_THREADS: ONE_THREAD }
+    const threads = { OMP_WAIT_POLICY: PASSIVE, OPENBLAS_NUM_THREADS: ONE_THREAD }
+    const env = { PATH: `${bin}:/usr/bin:/bin`, PYTHONPATH: SHARED, PYTHONDONTWRITEBYTECODE: '1', ...threads }
     const options = { maxBuffer: OUTPUT_BYTES, env, signal }
     execFile(join(bin, 'python'), [here(`${program}.py`), jobFile], options, (error, _stdout, stderr) =>
       error ? reject(new Error(`${program}.py: ${stderr.trim() || error.message}`, { cause: error })) : resolve(),

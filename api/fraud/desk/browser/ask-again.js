@@ -7,8 +7,9 @@ import { ignoreHeldEnter, isRepeatedClick, make } from '../../../kit/page/browse
  * @param {string} label
  * @param {string} question the label after the first press
  * @param {() => Promise<unknown>} act
+ * @param {() => boolean} [isNeeded] returns whether the button asks at all; by default, it always asks
  */
-export function askAgain(label, question, act) {
+export function askAgain(label, question, act, isNeeded = () => true) {
   const made = make('button', 'small', label)
   made.type = 'button'
   made.dataset.focus = label
@@ -25,7 +26,7 @@ export function askAgain(label, question, act) {
   ignoreHeldEnter(made)
   made.addEventListener('click', async (event) => {
     if (isBusy || isRepeatedClick(event)) return
-    if (!isAsked) return ask(true)
+    if (!isAsked && isNeeded()) return ask(true)
     isBusy = true
     await act().finally(() => {
       isBusy = false

@@ -1,12 +1,13 @@
 // @ts-check
 /** @import { Case } from './queue.js' */
 /** @import { Verdict } from './verdict.js' */
-import { byId, part } from '../../../kit/page/browser/elements.js'
+import { byId, isolated, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
 import { DEFAULT_RETRY_S, RequestFailed } from '../../../kit/page/browser/requests.js'
 import { ask, session } from '../../../kit/page/browser/session.js'
 import { drawFacts, drawHead } from './case-file.js'
 import { drawReasons } from './factors.js'
+import { ownChanges } from './own-changes.js'
 import { drawPlaces } from './places.js'
 import { drawTimeline } from './timeline.js'
 import { verdicts } from './verdict.js'
@@ -43,8 +44,9 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   /** The notes of the open case as the server last sent them. */
   let savedNotes = ''
   /**
-   * Notes that were not saved when another case was opened, keyed by the id of their case.
-   * @type {Map<string, string>}
+   * Notes that were not saved when another case was opened, keyed by the id of their case. `base` are the notes that the
+   * server had when the analyst last saw them.
+   * @type {Map<string, { notes: string, base: string }>}
    */
   const drafts = new Map()
   /**
@@ -56,7 +58,8 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   let forgotten = 0
   /** Number of changes that have not been answered. */
   let pending = 0
-  const verdict = verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdated, inTurn })
+  const own = ownChanges()
+  const verdict = verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdated, inTurn, own })
 
   /** @param {{ kind: string, id: string }} wanted */
   async function load({ kind, id }) {
@@ -114,23 +117,27 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   function drawNotes(found, isNew) {
     // The field converts all line ends to \n. The saved notes are converted as well, so that the two can be compared.
     const saved = (found?.notes ?? '').replace(/\r\n?/g, '\n')
-    if (isNew || notesField.value === savedNotes) notesField.value = saved
+    const draft = isNew ? drafts.get(found?.case_id ?? '') : draftOfField()
+    if (found !== undefined) drafts.delete(found.case_id)
     savedNotes = saved
-    const draft = isNew && found !== undefined ? drafts.get(found.case_id) : undefined
-    if (found === undefined || draft === undefined) return
-    drafts.delete(found.case_id)
-    if (draft === saved) return
-    notesField.value = draft
-    part('notes-news').textContent = 'These notes are not saved yet.'
+    notesField.value = draft?.notes ?? saved
+    if (draft === undefined || draft.notes === saved) return
+    const isReplaced = draft.base !== saved
+    if (!isNew && !isReplaced) return
+    const others = isReplaced ? [' In the meantime, the notes of the case have changed to: ', isolated(saved || '(none)')] : []
+    part('notes-news').replaceChildren('These notes are not saved yet.', ...others)
   }
 
-  function hasUnsavedNotes() {
-    return open?.found !== undefined && notesField.value !== savedNotes
+  /** Returns the notes in the field; undefined if they are saved. */
+  function draftOfField() {
+    const isUnsaved = open?.found !== undefined && notesField.value !== savedNotes
+    return isUnsaved ? { notes: notesField.value, base: savedNotes } : undefined
   }
 
   /** Closes the case. Notes that are not saved yet appear again when the analyst opens the case again. */
   function close() {
-    if (open?.found !== undefined && hasUnsavedNotes()) drafts.set(open.found.case_id, notesField.value)
+    const draft = draftOfField()
+    if (open?.found !== undefined && draft !== undefined) drafts.set(open.found.case_id, draft)
     opened++
     open = undefined
     verdict.close()
@@ -143,17 +150,17 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
    * @param {string | null} assignee
    */
   async function assign(assignee) {
-    await change(({ status, version }) => {
+    await change((status) => {
       // An analyst who takes an OPEN case begins to work on it, so its status changes as well.
       const begins = assignee !== null && status === 'OPEN'
-      return { assigned_to: assignee, ...(begins && { status: 'IN_REVIEW' }), version }
+      return { assigned_to: assignee, ...(begins && { status: 'IN_REVIEW' }) }
     })
   }
 
   /**
-   * Changes the case. Changes are sent one at a time, so that each change can name the version that the previous change
-   * created.
-   * @param {(found: Case) => object} fieldsOf
+   * Changes the case, unless somebody else has changed it since this page read it. Changes are sent one at a time, so
+   * that each change can name the version that the previous change created.
+   * @param {(status: string) => object} fieldsOf returns the fields to change, given the status of the case
    * @param {(caseId: string) => void} [onDone] called after the change, even if another case is open by then
    */
   function change(fieldsOf, onDone = () => {}) {
@@ -189,14 +196,16 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   /**
    * @param {number} turn
    * @param {Dossier | undefined} asked the case that was open when the change was requested
-   * @param {(found: Case) => object} fieldsOf
+   * @param {(status: string) => object} fieldsOf
    * @param {(caseId: string) => void} onDone
    */
   async function send(turn, asked, fieldsOf, onDone) {
-    const found = (open?.found?.case_id === asked?.found?.case_id ? open : asked)?.found
+    const found = asked?.found
     if (found === undefined) return
+    const { version, status = found.status } = own.after(found.transaction_id, found.version)
     try {
-      const changed = await ask('PATCH', casePath(found.case_id), fieldsOf(found))
+      const changed = await ask('PATCH', casePath(found.case_id), { ...fieldsOf(status), version })
+      own.add(found.transaction_id, changed)
       onDone(found.case_id)
       // The ids are compared instead of the turns, because the analyst may have left the case and opened it again.
       if (open?.found?.case_id !== found.case_id) return
@@ -225,9 +234,10 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
    * @param {number} version
    */
   function onRecorded(transactionId, given, version) {
+    const status = given === 'SUSPICIOUS' ? 'ESCALATED' : given
+    own.add(transactionId, { version, status })
     const found = open?.found
     if (open === undefined || found?.transaction_id !== transactionId || found.version > version) return
-    const status = given === 'SUSPICIOUS' ? 'ESCALATED' : given
     open = { ...open, found: { ...found, verdict: given, status, version } }
   }
 
@@ -246,7 +256,9 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
       void change(
         () => ({ notes }),
         (caseId) => {
-          if (drafts.get(caseId) === notes) drafts.delete(caseId)
+          const draft = drafts.get(caseId)
+          if (draft?.notes === notes) drafts.delete(caseId)
+          else if (draft !== undefined) drafts.set(caseId, { ...draft, base: notes })
           if (open?.found?.case_id !== caseId) return
           savedNotes = notes
           part('notes-news').textContent = 'The notes are saved.'
@@ -275,12 +287,13 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
       if (wanted !== undefined) void load(wanted)
     },
     get hasUnsaved() {
-      return pending > 0 || drafts.size > 0 || hasUnsavedNotes()
+      return pending > 0 || drafts.size > 0 || draftOfField() !== undefined
     },
     /** Closes the open case and forgets all notes that are not saved yet. */
     forget() {
       this.show(undefined)
       drafts.clear()
+      own.clear()
       forgotten++
     },
   }

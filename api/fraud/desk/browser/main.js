@@ -1,7 +1,8 @@
 // @ts-check
-import { button, byId, input, notice, part } from '../../../kit/page/browser/elements.js'
+import { byId, input, notice, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
 import { failureOf, session } from '../../../kit/page/browser/session.js'
+import { askAgain } from './ask-again.js'
 import { caseView } from './case.js'
 import { lostChanges } from './lost-changes.js'
 import { problemOf } from './messages.js'
@@ -122,6 +123,11 @@ function closeAll() {
   lost.clear()
 }
 
+/** Returns whether the user has entered something that the server has not accepted yet. */
+function hasUnsaved() {
+  return cases.hasUnsaved || rules.hasUnsaved
+}
+
 async function signOut() {
   await session.end()
   closeAll()
@@ -141,14 +147,14 @@ onSubmit(
   report,
 )
 byId('filters', HTMLFormElement).addEventListener('change', queue.filter)
-button('sign-out').addEventListener('click', () => void signOut().catch(report))
+part('account').append(askAgain('Sign out', 'Sign out and lose what is not saved?', () => signOut().catch(report), hasUnsaved))
 addEventListener('hashchange', () => {
   settle()
   enter()
 })
 // If something is not saved, the browser asks the user for confirmation before it leaves the page.
 addEventListener('beforeunload', (event) => {
-  if (cases.hasUnsaved || rules.hasUnsaved) event.preventDefault()
+  if (hasUnsaved()) event.preventDefault()
 })
 // A link to the open part does not change the fragment, so it causes no `hashchange`. A click on such a link
 // repeats the reads that have failed.

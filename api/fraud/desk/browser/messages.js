@@ -12,7 +12,7 @@ const BY_CODE = {
   ruleset_version_not_found: 'This version of the rules can no longer be restored.',
   snooze_not_found: 'This snooze is over.',
   rule_not_found: 'There is no such rule.',
-  version_conflict: 'Somebody else has changed this in the meantime. Close it and open it again to see the current state.',
+  version_conflict: 'Somebody else has changed this in the meantime. Check its current state before you try again.',
 }
 
 /**

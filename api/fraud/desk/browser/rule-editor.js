@@ -1,7 +1,7 @@
 // @ts-check
 /** @import { Rule } from './rules.js' */
 /** @import { Wiring } from './queue.js' */
-import { button, byId, focusOn, input, part } from '../../../kit/page/browser/elements.js'
+import { button, byId, focusOn, input, isolated, make, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
 import { RequestFailed } from '../../../kit/page/browser/requests.js'
 import { ask } from '../../../kit/page/browser/session.js'
@@ -16,11 +16,16 @@ import { localTime } from './text.js'
 const NEW_RULE = { rule_id: '', name: '', condition: '', action: 'REVIEW', priority: 100, enabled: true, mode: 'shadow', expires_at: null }
 
 /**
- * What the author of a rule has entered but not saved.
- * @typedef {object} Draft
- * @property {Rule | undefined} base the rule that the author has changed, as it was read; undefined for a new rule
- * @property {readonly string[]} values
+ * What the form shows.
+ * @typedef {object} Contents
+ * @property {readonly string[]} values the values of the fields
  * @property {string} condition
+ */
+
+/**
+ * What the author of a rule has entered but not saved. `base` is the rule that the author has changed, as it was read;
+ * undefined for a new rule.
+ * @typedef {{ base: Rule | undefined } & Contents} Draft
  */
 
 /**
@@ -51,6 +56,12 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
 
   function draftOfForm() {
     return { base: known, values: fields.map(({ value }) => value), condition: condition.text }
+  }
+
+  /** @param {Contents} contents */
+  function fill({ values, condition: text }) {
+    for (const [index, value] of values.entries()) fields[index].value = value
+    condition.open(text)
   }
 
   function hasUnsavedChanges() {
@@ -94,6 +105,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       savedContent = contentOf(sent)
     } catch (error) {
       if (isOpen() && onFaults(error)) return
+      if (known !== undefined && isConflict(error)) await takeOver(sent, isOpen)
       throw error
     }
     onSuccess()
@@ -104,6 +116,33 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     onSaved()
     showRest(rule.rule_id)
     if (wasNew) history.replaceState(null, '', `#rule/${encodeURIComponent(rule.rule_id)}`)
+  }
+
+  /**
+   * Takes over what somebody else has changed in a rule, so that the author can see it and save again. Where both have
+   * changed the same field, the form keeps the author's value.
+   * @param {Draft} sent the changes that were refused
+   * @param {() => boolean} isOpen
+   */
+  async function takeOver({ base }, isOpen) {
+    if (base === undefined) return
+    const current = await ask('GET', `/api/v1/rules/${encodeURIComponent(base.rule_id)}`)
+    // A draft of a rule that was left is compared when its author saves it again.
+    if (!isOpen() || known !== base) return
+    const mine = draftOfForm()
+    const [before, now] = [contentsOf(base), contentsOf(current)]
+    known = current
+    fill(now)
+    savedContent = contentOf(draftOfForm())
+    const kept = { values: now.values.map((value, index) => choose(mine.values[index], before.values[index], value)) }
+    fill({ ...kept, condition: choose(mine.condition, before.condition, now.condition) })
+    const changes = [...fields.map(labelOf), 'Condition'].flatMap((label, index) => {
+      const [old, current] = [before, now].map(({ values, condition }) => [...values, condition][index])
+      return old === current ? [] : [make('li', '', `${label}: `, isolated(current || '(none)'))]
+    })
+    const state = current.enabled ? '' : ' The rule is disabled. Saving enables it.'
+    const head = `Somebody else has changed this rule. Your own changes are not saved yet.${state}`
+    part('rule-news').replaceChildren(head, ...(changes.length === 0 ? [] : [make('ul', '', ...changes)]))
   }
 
   /**
@@ -199,19 +238,11 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       const draft = drafts.get(keyOf(rule))
       drafts.delete(keyOf(rule))
       known = draft === undefined ? rule : draft.base
-      const { rule_id, name, action, priority, mode, ...rest } = known ?? NEW_RULE
-      part('rule-title').textContent = rule === undefined ? 'New rule' : `Rule ${rule_id}`
-      input('rule-id').value = rule_id
+      part('rule-title').textContent = rule === undefined ? 'New rule' : `Rule ${rule.rule_id}`
       input('rule-id').readOnly = rule !== undefined
-      input('rule-name').value = name
-      byId('rule-action', HTMLSelectElement).value = action
-      input('rule-priority').value = String(priority)
-      byId('rule-mode', HTMLSelectElement).value = mode
-      input('rule-expires').value = expiryOf(known ?? NEW_RULE)
-      condition.open(rest.condition)
+      fill(contentsOf(known ?? NEW_RULE))
       savedContent = contentOf(draftOfForm())
-      for (const [index, value] of (draft?.values ?? []).entries()) fields[index].value = value
-      if (draft !== undefined) condition.open(draft.condition)
+      if (draft !== undefined) fill(draft)
       const news = [
         ...(draft === undefined ? [] : ['These changes are not saved yet.']),
         ...(known?.enabled === false ? ['This rule is disabled. Saving enables it.'] : []),
@@ -231,7 +262,30 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
 /** @param {Rule | undefined} rule undefined for a new rule */
 const keyOf = (rule) => rule?.rule_id ?? ''
 
-/** @param {Draft} draft */
+/**
+ * Returns what the form shows for a rule. The values have the order of the fields.
+ * @param {Rule} rule
+ * @returns {Contents}
+ */
+function contentsOf(rule) {
+  return { values: [rule.rule_id, rule.name, String(rule.priority), expiryOf(rule), rule.action, rule.mode], condition: rule.condition }
+}
+
+/**
+ * Returns the author's value if the author has changed it, and the current value otherwise.
+ * @param {string} mine
+ * @param {string} before
+ * @param {string} now
+ */
+const choose = (mine, before, now) => (mine === before ? now : mine)
+
+/** @param {HTMLInputElement | HTMLSelectElement} field */
+const labelOf = ({ labels }) => labels?.[0]?.firstChild?.textContent?.trim() ?? ''
+
+/** @param {unknown} error */
+const isConflict = (error) => error instanceof RequestFailed && error.failure.code === 'version_conflict'
+
+/** @param {Contents} contents */
 const contentOf = ({ values, condition }) => JSON.stringify([values, condition])
 
 /**

@@ -111,7 +111,7 @@ export function rulesView({ onFailure, onSuccess }) {
 
   /** @param {unknown} error */
   function onRefused(error) {
-    // The message asks the user to open the rule again. The list must then be read again, because it has the old rule.
+    // The list has the old rule, so it must be read again before the rule is opened again.
     if (error instanceof RequestFailed && error.failure.code === 'version_conflict') isLoaded = false
     onFailure(error)
   }

@@ -1,4 +1,5 @@
 // @ts-check
+/** @import { ownChanges } from './own-changes.js' */
 import { button, byId, ignoreHeldEnter, input, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
 import { RequestFailed } from '../../../kit/page/browser/requests.js'
@@ -44,8 +45,9 @@ const undoneTo = (before) => before ?? 'SUSPICIOUS'
  * @param {() => void} wiring.onOutdated called if somebody else has changed the case
  * @param {<T>(work: () => Promise<T>) => Promise<T>} wiring.inTurn does the work after earlier changes of the case have
  * been answered
+ * @param {ReturnType<typeof ownChanges>} wiring.own
  */
-export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdated, inTurn }) {
+export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdated, inTurn, own }) {
   /** @type {Target | undefined} */
   let target
   /** The verdict that the analyst has chosen but not confirmed yet. */
@@ -103,7 +105,7 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
     const given = asked
     const { transactionId, verdict: before } = seen
     const body = { verdict: given, ...(fraudType && { fraud_type: fraudType }), ...(notes && { notes }) }
-    const recorded = await send(transactionId, given, () => ({ ...body, version: versionSince(seen) }))
+    const recorded = await send(transactionId, given, () => ({ ...body, version: versionAfter(transactionId, seen.version) }))
     if (recorded === undefined) return
     if (target?.transactionId === transactionId) {
       // If the verdict was the same before, undoing it would record a correction that changes nothing.
@@ -115,11 +117,13 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
   }
 
   /**
-   * Returns the version of the case after the changes that this page has made since the verdict was confirmed.
-   * @param {Target} seen the target at that time
+   * Returns the version that a verdict names: the version that the analyst has seen, or the version that this page has
+   * made of it since.
+   * @param {string} transactionId
+   * @param {number | undefined} seen
    */
-  function versionSince(seen) {
-    return (target?.transactionId === seen.transactionId ? target : seen).version
+  function versionAfter(transactionId, seen) {
+    return seen === undefined ? undefined : own.after(transactionId, seen).version
   }
 
   async function undo() {
@@ -128,7 +132,8 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
     const { transactionId, given, before } = undone
     const verdict = undoneTo(before)
     const notes = `Correction: ${words(given)} was given by mistake.`
-    if ((await send(transactionId, verdict, () => ({ verdict, notes, version: undone.version }))) === undefined) return
+    const bodyOf = () => ({ verdict, notes, version: versionAfter(transactionId, undone.version) })
+    if ((await send(transactionId, verdict, bodyOf)) === undefined) return
     if (last === undone) last = undefined
     if (target?.transactionId === transactionId) {
       say(`Corrected: the verdict is now ${words(verdict)}.`, false)

@@ -20,5 +20,6 @@ test('a challenger that is too slow to score alongside the champion is left out,
   const assignment = { champion: {}, challenger: { payment_fraud: '2' } }
   const active = await loading.load({ request } as unknown as ChildLink, assignment, DEFAULT_POLICY)
   expect(active).toMatchObject({ champion: [0, 1, 2], challenger: undefined })
+  expect(active.refusedChallenger).toEqual({ versions: { payment_fraud: '2' }, reason: 'payment_fraud 2: The model is too slow.' })
   expect(refusals).toBe(1)
 })

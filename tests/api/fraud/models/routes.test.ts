@@ -84,6 +84,28 @@ test('only an administrator may force a promotion, and the audit says that it wa
   expect(actions()).toEqual(['set_challenger by olga', 'force_promote_challenger by root'])
 })
 
+test('a challenger that the model process has refused can be promoted only with force', async () => {
+  const refused = { versions: NEXT, reason: 'payment_fraud 2: The model is too slow.' }
+  const scoring = { versions: SHIPPED, champion: [0, 1, 2], challenger: undefined, policy: DEFAULT_POLICY }
+  await post('challenger', { versions: NEXT })
+  api.advance(7 * DAY_MS)
+  api.modelProcess.active = { ...scoring, refusedChallenger: refused }
+  expect(await post('promote', {})).toMatchObject({
+    status: 409,
+    body: { error: 'challenger_refused', message: 'The models of the challenger cannot be used: payment_fraud 2: The model is too slow.' },
+  })
+  expect(api.settings.models).toEqual({ champion: {}, challenger: NEXT })
+  expect(await post('promote', { force: true }, ADMIN)).toMatchObject({ status: 200, body: { champion: NEXT, challenger: null } })
+})
+
+test('an earlier challenger that was refused does not prevent the promotion of the next one', async () => {
+  const refusedChallenger = { versions: { payment_fraud: '3' }, reason: 'there is no model payment_fraud 3' }
+  await post('challenger', { versions: NEXT })
+  api.advance(7 * DAY_MS)
+  api.modelProcess.active = { versions: SHIPPED, champion: [0, 1, 2], challenger: undefined, policy: DEFAULT_POLICY, refusedChallenger }
+  expect(await post('promote', {})).toMatchObject({ status: 200, body: { champion: NEXT, challenger: null } })
+})
+
 test('a roll-back restores the previous models together with their policy, as a new version', async () => {
   expect(await post('rollback')).toMatchObject({ status: 409, body: { error: 'no_previous_models' } })
   await post('challenger', { versions: NEXT })

@@ -3,6 +3,7 @@ import { fraudErrors } from '../../../../api/fraud/errors.ts'
 import { listsPart } from '../../../../api/fraud/lists/part.ts'
 import { modelAssignments } from '../../../../api/fraud/models/assignment.ts'
 import { type ModelFolders, readModelFolders } from '../../../../api/fraud/models/folder.ts'
+import type { ActiveModels } from '../../../../api/fraud/models/loading.ts'
 import { modelsPart } from '../../../../api/fraud/models/part.ts'
 import { rulesPart } from '../../../../api/fraud/rules/part.ts'
 import { settingsCommands } from '../../../../api/fraud/settings-commands.ts'
@@ -73,12 +74,19 @@ export async function settingsApi() {
   }
   /** Whether the folder of the operator contains version 2 of the models. */
   const operator = { hasModels: true }
+  /** The models of the model process. */
+  const modelProcess: { active: ActiveModels | undefined } = { active: undefined }
   const parts = [
     rulesPart({ settings, changeSettings, views: redis.reader, tables, now }),
     snoozesPart({ settings, changeSettings, hashes, now }),
     listsPart({ settings, changeSettings }),
     modelsPart({
-      models: { active: undefined, folders: () => modelFolders(operator.hasModels) },
+      models: {
+        get active() {
+          return modelProcess.active
+        },
+        folders: () => modelFolders(operator.hasModels),
+      },
       assignments: modelAssignments(changeSettings),
       settings,
       tables,
@@ -121,6 +129,7 @@ export async function settingsApi() {
     clock,
     audit,
     operator,
+    modelProcess,
     send,
     advance,
     models: modelAssignments(changeSettings),

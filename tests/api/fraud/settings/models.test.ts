@@ -11,6 +11,8 @@ function caller(scope: string) {
 }
 const OPERATOR = caller('fraud:ops')
 const ADMIN = caller('admin')
+const unforced = { force: false, check() {} }
+const forced = { force: true, check() {} }
 
 async function refusal(work: Promise<unknown>) {
   const error = await work.then(() => undefined, (reason: unknown) => reason) // biome-ignore format: short
@@ -34,15 +36,15 @@ test('models and their policy change together, and can be rolled back', async ()
 
 test('a challenger that is younger than seven days can be promoted only by an administrator', async () => {
   const { settings, models } = await settingsApi()
-  expect(await refusal(models.promote(OPERATOR, { force: false }))).toMatchObject({ code: 'no_challenger' })
+  expect(await refusal(models.promote(OPERATOR, unforced))).toMatchObject({ code: 'no_challenger' })
   await models.setChallenger(OPERATOR, async () => ({ versions, policy }), versions)
   expect([settings.models, settings.policy]).toEqual([{ champion: {}, challenger: versions }, DEFAULT_POLICY])
-  expect(await refusal(models.promote(OPERATOR, { force: false }))).toEqual({
+  expect(await refusal(models.promote(OPERATOR, unforced))).toEqual({
     code: 'challenger_too_young',
     fields: { promotable_at: '2026-01-22T12:00:00.000Z' },
   })
-  expect(await refusal(models.promote(OPERATOR, { force: true }))).toMatchObject({ code: 'forbidden' })
-  await models.promote(ADMIN, { force: true })
+  expect(await refusal(models.promote(OPERATOR, forced))).toMatchObject({ code: 'forbidden' })
+  await models.promote(ADMIN, forced)
   expect([settings.models, settings.policy]).toEqual([
     { champion: versions, challenger: undefined },
     { ...policy, version: 1 },
