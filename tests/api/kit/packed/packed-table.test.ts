@@ -4,7 +4,7 @@ import { Registry } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { packedTableMetrics } from '../../../../api/kit/packed/observe.ts'
 import { snapshotPath } from '../../../../api/kit/snapshots/checked-file.ts'
-import { EPOCH } from '../snapshots/in-epoch.ts'
+import { EPOCH } from '../../../kafka/in-epoch.ts'
 import { newBroker, put, reports, SOON, tableFolder, tableWorld } from './table-world.ts'
 
 const HOUR_MS = 3_600_000

@@ -6,9 +6,9 @@ import { snapshotPath } from '../../../../api/kit/snapshots/checked-file.ts'
 import { diskFiles } from '../../../../api/kit/spool/files.ts'
 import { CodecError } from '../../../../schemas/codec.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
+import { EPOCH } from '../../../kafka/in-epoch.ts'
 import { newBroker, put, reports, SOON, tableFolder, topic } from '../packed/table-world.ts'
 import { breakableTransport } from '../snapshots/breakable-transport.ts'
-import { EPOCH } from '../snapshots/in-epoch.ts'
 
 const HOUR_MS = 3_600_000
 /** Longer than Kafka can be silent before the table counts as stale. */

@@ -1,7 +1,7 @@
 import type { MemoryBroker } from '../../../../kafka/memory/broker.ts'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import type { Transport } from '../../../../kafka/transport.ts'
-import { inEpoch } from './in-epoch.ts'
+import { inEpoch } from '../../../kafka/in-epoch.ts'
 
 const POLL_MS = 10
 

@@ -9,9 +9,9 @@ import { topicFeedOpener } from '../../../../api/kit/topic-feed.ts'
 import { memoryBroker } from '../../../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { byteWriter } from '../../../../schemas/codec.ts'
+import { EPOCH, inEpoch } from '../../../kafka/in-epoch.ts'
 import { textTopic } from '../../../pipelines/engine/words.ts'
 import { recreatable } from '../recreatable.ts'
-import { EPOCH, inEpoch } from './in-epoch.ts'
 
 const topic = textTopic('notes', 1)
 const HOUR_MS = 3_600_000

@@ -1,4 +1,4 @@
-import type { Transport } from '../../../../kafka/transport.ts'
+import type { Transport } from '../../kafka/transport.ts'
 
 /** The leader epoch of all fetched data. */
 export const EPOCH = 7
