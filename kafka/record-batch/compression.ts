@@ -66,8 +66,8 @@ function unpack(codec: Compression, data: Buffer, maxBytes: number): Buffer | un
 }
 
 /**
- * Unpacks all frames of the data. Node unpacks only the first frame and ignores the rest, but other Kafka clients accept
- * batches of several frames.
+ * Unpacks all frames of the data. Node unpacks only the first frame and ignores the rest, but other Kafka clients
+ * accept batches of several frames.
  */
 function unpackZstd(data: Buffer, maxBytes: number): Buffer {
   const frames: Buffer[] = []
