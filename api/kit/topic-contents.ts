@@ -11,8 +11,8 @@ export interface TopicContents<K> {
   readonly missing: string | undefined
   /** Whether the values agree with the topic: it has been read to its end, and is not being read again. */
   readonly isCurrent: boolean
-  /** The offset of the next record in each partition, and the id of the topic that the offsets belong to. */
-  readonly position: { readonly offsets: ReadonlyMap<number, number>; readonly topicId: string | undefined }
+  /** The offset of the next record in each partition, and the epochs and the topic that the offsets belong to. */
+  readonly position: { readonly offsets: ReadonlyMap<number, number> } & Pick<TopicFollower, 'epochs' | 'topicId'>
   readonly heardAt: TopicFollower['heardAt']
   readonly failure: TopicFollower['failure']
   /**
@@ -71,7 +71,7 @@ export function topicContents<K>({ held, remove, onReady, ...options }: TopicCon
       return isReadable && follower.missing === undefined
     },
     get position() {
-      return { offsets: follower.positions, topicId: follower.topicId }
+      return { offsets: follower.positions, epochs: follower.epochs, topicId: follower.topicId }
     },
     get heardAt() {
       return follower.heardAt

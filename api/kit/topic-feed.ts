@@ -8,6 +8,8 @@ import { topicContents } from './topic-contents.ts'
 export interface FeedPosition {
   /** The offset of the next record in each partition. */
   readonly offsets: ReadonlyMap<number, number>
+  /** The leader epochs of the offsets; see `TopicFollower.epochs`. */
+  readonly epochs?: ReadonlyMap<number, number>
   /** The id of the topic that the offsets belong to; undefined before it is known. */
   readonly topicId: string | undefined
   /** When the topic had been read up to the offsets, in monotonic ms. Default: now. */
@@ -81,6 +83,7 @@ export function topicFeedOpener(options: Pick<SnapshotTablesOptions, 'transport'
       monotonic,
       pollMs: POLL_MS,
       from: from?.offsets,
+      fromEpochs: from?.epochs,
       fromTopicId: from?.topicId,
       fromAt: from?.readAt,
       apply: applier,

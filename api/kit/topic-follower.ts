@@ -20,6 +20,11 @@ export interface TopicFollower {
   readonly failure: { readonly since: number; readonly reason: string } | undefined
   /** The offset of the next record in each partition. */
   readonly positions: ReadonlyMap<number, number>
+  /**
+   * For each position, the latest leader epoch in which the log is known to contain all records before it. Positions
+   * whose epoch is unknown are missing.
+   */
+  readonly epochs: ReadonlyMap<number, number>
   /** The id of the topic that the positions belong to; undefined before it is known. */
   readonly topicId: string | undefined
   /**
@@ -44,6 +49,11 @@ export interface FollowOptions {
   readonly maxPollBytes?: number
   /** Where to continue: the offset of the next record in each partition. Default: from the beginning. */
   readonly from?: ReadonlyMap<number, number>
+  /**
+   * The leader epochs of the offsets in `from`, as in `TopicFollower.epochs`. Without them, it remains unnoticed if the
+   * log has lost the records before an offset and is longer again by now.
+   */
+  readonly fromEpochs?: ReadonlyMap<number, number> | undefined
   /** The id of the topic that the offsets in `from` belong to; undefined if it is unknown. */
   readonly fromTopicId?: string | undefined
   /** When the topic had been read up to the offsets in `from`, in monotonic ms. Default: now. */
@@ -96,11 +106,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
   const { transport, topic, log, monotonic, pollMs } = options
   const ends = new Map<number, number>()
   let positions = new Map<number, number>(options.from)
-  /**
-   * For each position, the latest leader epoch in which the log is known to contain all records before it; undefined
-   * when it is unknown.
-   */
-  const epochs = new Map<number, number | undefined>()
+  const epochs = new Map<number, number>(options.fromEpochs)
   let topicId = options.fromTopicId
   const heard = new Map<number, number>()
   /** When the topic had been read up to the first positions, in monotonic ms. */
@@ -248,7 +254,8 @@ export function followTopic(options: FollowOptions): TopicFollower {
       }
     }
     positions.set(partition, nextOffset)
-    epochs.set(partition, leaderEpoch)
+    if (leaderEpoch === undefined) epochs.delete(partition)
+    else epochs.set(partition, leaderEpoch)
     heard.set(partition, monotonic())
   }
 
@@ -268,6 +275,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     get positions() {
       return positions
     },
+    epochs,
     get topicId() {
       return topicId
     },

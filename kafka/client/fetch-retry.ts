@@ -18,6 +18,8 @@ export type FetchRetry = ReturnType<typeof openFetchRetry>
 export function openFetchRetry(context: Context, cluster: Cluster, positions: ReadonlyMap<string, FetchPosition>, hooks: FetchRetryHooks) {
   const { runtime } = context
   let cancelRetry: CancelTimer | undefined
+  /** Monotonic time (ms) of the next refresh. -Infinity while a refresh is running, and Infinity if none is planned. */
+  let refreshAt = Number.POSITIVE_INFINITY
   let closed = false
 
   /** Delays the next fetch of a position. The delay grows with each failure. */
@@ -26,10 +28,17 @@ export function openFetchRetry(context: Context, cluster: Cluster, positions: Re
     state.retryAt = runtime.monotonic() + wait * (0.9 + 0.2 * runtime.random())
   }
 
-  /** Schedules a metadata refresh, after which the waiting positions are fetched. */
+  /**
+   * Schedules a metadata refresh, after which the waiting positions are fetched. A refresh that is planned for a later
+   * time takes place at this time instead, because the position that causes this call must not wait for the others.
+   */
   function refreshSoon(afterMs = FIRST_RETRY_MS): void {
-    if (cancelRetry !== undefined || closed) return
+    const at = runtime.monotonic() + afterMs
+    if (at >= refreshAt || closed) return
+    cancelRetry?.()
+    refreshAt = at
     cancelRetry = runtime.setTimer(afterMs, async () => {
+      refreshAt = Number.NEGATIVE_INFINITY
       const topics = [...new Set([...positions.values()].map(({ topic }) => topic))]
       try {
         await cluster.refresh(topics)
@@ -38,7 +47,7 @@ export function openFetchRetry(context: Context, cluster: Cluster, positions: Re
           hooks.failed(error)
         }
       }
-      cancelRetry = undefined
+      refreshAt = Number.POSITIVE_INFINITY
       for (const state of positions.values()) if (state.attempts <= 1 && state.retryAt !== Number.POSITIVE_INFINITY) state.retryAt = 0
       // The clock is read before `schedule` reads it. Otherwise, a position that becomes due between the two readings
       // would be neither fetched nor waited for.

@@ -186,8 +186,8 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       if (memberId !== undefined) memberOf(groupId, memberId)
       else if (of.members.size > 0) throw new FencedError(`group ${groupId} has a member, so only a member can commit its offsets`)
       let unknown: TransportError | undefined
-      for (const { topic, partition, offset, metadata = '' } of offsets) {
-        if (partition < (partitionCount(topic) ?? 0)) of.offsets.set(partitionKey(topic, partition), { offset, metadata })
+      for (const { topic, partition, offset, metadata = '', leaderEpoch } of offsets) {
+        if (partition < (partitionCount(topic) ?? 0)) of.offsets.set(partitionKey(topic, partition), { offset, metadata, leaderEpoch })
         else unknown ??= new TransportError('UNKNOWN_TOPIC_OR_PARTITION', `topic ${topic} has no partition ${partition}`, { fatal: true })
       }
       if (unknown !== undefined) throw unknown

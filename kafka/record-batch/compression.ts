@@ -1,7 +1,7 @@
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { compressionsAlgorithms } from '../client/protocol.ts'
 import { COMPRESSIONS, type Compression, TransportError } from '../transport.ts'
-import { lz4UnpackedBytes } from './lz4-size.ts'
+import { blocksOf, lz4UnpackedBytes } from './lz4-size.ts'
 import { unpackLz4 } from './lz4-unpack.ts'
 import { snappyUnpackedBytes } from './snappy-size.ts'
 
@@ -18,6 +18,13 @@ let usesFastLz4 = true
 const LEAST_MAX_OUTPUT = 1
 /** The error code of Node's decompressors when their output exceeds `maxOutputLength`. */
 const OUTPUT_TOO_LARGE = 'ERR_BUFFER_TOO_LARGE'
+
+/** The result of Node's decompressors with the option `info`, which is missing in their type. */
+interface UnpackedFrame {
+  readonly buffer: Buffer
+  /** `bytesWritten` is the size of the packed frame. */
+  readonly engine: { readonly bytesWritten: number }
+}
 
 export function compress(codec: Compression, data: Buffer): Buffer {
   return compressionsAlgorithms[codec].compressSync(data)
@@ -48,7 +55,7 @@ function unpack(codec: Compression, data: Buffer, maxBytes: number): Buffer | un
     case 'gzip':
       return gunzipSync(data, { maxOutputLength: Math.max(LEAST_MAX_OUTPUT, maxBytes) })
     case 'zstd':
-      return zstdDecompressSync(data, { maxOutputLength: Math.max(LEAST_MAX_OUTPUT, maxBytes) })
+      return unpackZstd(data, maxBytes)
     case 'snappy':
       return snappyUnpackedBytes(data) > maxBytes ? undefined : compressionsAlgorithms.snappy.decompressSync(data)
     case 'lz4':
@@ -58,8 +65,27 @@ function unpack(codec: Compression, data: Buffer, maxBytes: number): Buffer | un
   }
 }
 
+/**
+ * Unpacks all frames of the data. Node unpacks only the first frame and ignores the rest, but other Kafka clients
+ * accept batches of several frames.
+ */
+function unpackZstd(data: Buffer, maxBytes: number): Buffer {
+  const frames: Buffer[] = []
+  let unpackedBytes = 0
+  let at = 0
+  do {
+    const options = { maxOutputLength: Math.max(LEAST_MAX_OUTPUT, maxBytes - unpackedBytes), info: true }
+    const { buffer, engine } = zstdDecompressSync(at === 0 ? data : data.subarray(at), options) as unknown as UnpackedFrame
+    frames.push(buffer)
+    unpackedBytes += buffer.length
+    at += engine.bytesWritten
+  } while (at < data.length)
+  return frames.length === 1 ? frames[0] : Buffer.concat(frames)
+}
+
+/** The protocol package unpacks only the first frame and ignores the rest, so it gets only data of a single frame. */
 function fastOrOwnLz4(data: Buffer, maxBytes: number): Buffer | undefined {
-  if (usesFastLz4) {
+  if (usesFastLz4 && blocksOf(data, () => {}) === 1) {
     try {
       return compressionsAlgorithms.lz4.decompressSync(data)
     } catch {

@@ -36,10 +36,12 @@ export function lz4UnpackedBytes(data: Buffer): number {
 
 /**
  * Visits all blocks of LZ4 frames.
+ * @returns the number of frames
  * @throws RangeError for data that is not a sequence of complete frames
  */
-export function blocksOf(data: Buffer, visit: (start: number, end: number, isStored: boolean) => void): void {
+export function blocksOf(data: Buffer, visit: (start: number, end: number, isStored: boolean) => void): number {
   let at = 0
+  let frames = 0
   while (at < data.length) {
     if (data.readUInt32LE(at) !== FRAME_MAGIC) throw new RangeError(`no LZ4 frame begins at byte ${at}`)
     const flags = data.readUInt8(at + LENGTH_BYTES)
@@ -56,7 +58,9 @@ export function blocksOf(data: Buffer, visit: (start: number, end: number, isSto
     }
     at += LENGTH_BYTES
     if ((flags & CONTENT_CHECKSUM_FLAG) !== 0) at += CHECKSUM_BYTES
+    frames++
   }
+  return frames
 }
 
 /** Adds up the literals and matches of all sequences in a block. */

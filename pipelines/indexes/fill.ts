@@ -4,6 +4,7 @@ import { createSink, indexTarget, type JobTurn, type LaneStatus, type Sink } fro
 import type { KeeperDeps } from './keeper-deps.ts'
 import { paceBesideSearches } from './pace-beside-searches.ts'
 import type { Build } from './progress.ts'
+import { partitionCountOf } from './topic-facts.ts'
 import { wholeTopic } from './whole-topic.ts'
 
 const REPORT_EVERY_MS = 1_000
@@ -44,7 +45,7 @@ export async function fillIndex<K, V>(
       isLost = true
     },
   })
-  const count = (await transport.partitionCounts([topic.name])).get(topic.name) ?? topic.partitions
+  const count = await partitionCountOf(deps)
   const seat = wholeTopic(topic.name, count, turn.confirm)
   const sink = createSink({ name: `${index.name}-fill`, topics: [topic] }, { transport, registry, target, seat, runtime })
   const running = sink.run()

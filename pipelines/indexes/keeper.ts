@@ -7,6 +7,7 @@ import type { JobTurn } from '../engine/index.ts'
 import { fillIndex } from './fill.ts'
 import type { KeeperDeps } from './keeper-deps.ts'
 import type { Build } from './progress.ts'
+import { partitionCountOf, topicIdOf } from './topic-facts.ts'
 
 /**
  * Interval between checks of the index. Each check sends the search server one request for its health, one for the list
@@ -38,12 +39,12 @@ export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unkn
     const topicId = await topicIdOf(deps)
     const requestId = request === undefined ? undefined : deps.requestId(request.value)
     const found = await family.list()
-    const { current, isAhead } = await usableIndex(deps, family, found, topicId, turn)
+    const { current, isOutdated } = await usableIndex(deps, family, found, topicId, turn)
     await removeFormer(family, found, turn)
     const build: Build = { index: index.name, requestId, request: request?.value, startedAt: runtime.now() }
     // An earlier keeper may have published the index for this request and then ended before it reported this.
     const isDone = current !== undefined && requestId !== undefined && (completed.has(requestId) || current.requestId === requestId)
-    const isWanted = request !== undefined || current === undefined || isAhead || !hasForm(current, index)
+    const isWanted = request !== undefined || current === undefined || isOutdated || !hasForm(current, index)
     if (isWanted && !isDone) {
       await buildIndex(deps, turn, family, { build, found, former: current?.name, topicId })
       if (current !== undefined) await runtime.sleep(formerKeptMs, turn.signal)
@@ -56,16 +57,10 @@ export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unkn
   runtime.log.info({ index: index.name, topic: topic.name }, 'index_keeper_ends')
 }
 
-async function topicIdOf<K, V>({ topic, transport }: KeeperDeps<K, V>): Promise<string> {
-  const id = (await transport.topicIds([topic.name])).get(topic.name)
-  if (id === undefined) throw new Error(`topic ${topic.name} does not exist yet`)
-  return id
-}
-
 /**
- * Returns the index that searches use (`current`), and whether it is ahead of its topic, because the topic has lost
- * records. If the index was filled from another log, or has lost its data, deletes it; `current` is then undefined. An
- * index that is ahead of its topic remains in use until a new one is complete.
+ * Returns the index that searches use (`current`), and whether a new index must replace it, because the topic has lost
+ * records or has gained partitions. If the index was filled from another log, or has lost its data, deletes it;
+ * `current` is then undefined. An outdated index remains in use until a new one is complete.
  */
 async function usableIndex<K, V>(
   deps: KeeperDeps<K, V>,
@@ -73,30 +68,33 @@ async function usableIndex<K, V>(
   found: readonly ConcreteIndex[],
   topicId: string,
   turn: JobTurn<unknown, unknown>,
-): Promise<{ readonly current: ConcreteIndex | undefined; readonly isAhead: boolean }> {
+): Promise<{ readonly current: ConcreteIndex | undefined; readonly isOutdated: boolean }> {
   const current = found.find(({ isCurrent }) => isCurrent)
-  if (current === undefined) return { current, isAhead: false }
+  if (current === undefined) return { current, isOutdated: false }
   const isOfAnotherLog = current.topicId !== topicId
   const condition = isOfAnotherLog ? 'lost' : await conditionOf(deps, sinkAlias(current.name))
-  if (condition !== 'lost') return { current, isAhead: condition === 'ahead' }
+  if (condition !== 'lost') return { current, isOutdated: condition !== 'sound' }
   const event = isOfAnotherLog ? 'index_of_another_log_deleted' : 'index_without_its_data_deleted'
   deps.runtime.log.warn({ index: current.name, topicId, filledFrom: current.topicId }, event)
   await turn.confirm()
   await family.remove(current.name)
-  return { current: undefined, isAhead: false }
+  return { current: undefined, isOutdated: false }
 }
 
 /**
  * Compares the positions in an index with its topic.
  * - `lost`: a position is missing. A complete index has a position for every partition, so it has lost its data.
+ * - `grown`: the index has positions for the first partitions, but for none of the later ones. It was complete before
+ *   the topic gained these partitions.
  * - `ahead`: a position is beyond the end of its partition, which has lost its last records. New records get the
  *   offsets of the lost ones, so the index would ignore the new records.
- * - `sound`: the index is neither lost nor ahead. An index that cannot be read at the moment also counts as sound,
- *   because its data may still be there.
+ * - `sound`: none of these. An index that cannot be read at the moment also counts as sound, because its data may still
+ *   be there.
  * @param address an alias of the index
  */
-async function conditionOf<K, V>({ topic, client, transport }: KeeperDeps<K, V>, address: string): Promise<'sound' | 'lost' | 'ahead'> {
-  const count = (await transport.partitionCounts([topic.name])).get(topic.name) ?? topic.partitions
+async function conditionOf<K, V>(deps: KeeperDeps<K, V>, address: string): Promise<'sound' | 'lost' | 'grown' | 'ahead'> {
+  const { topic, client, transport } = deps
+  const count = await partitionCountOf(deps)
   const places = Array.from({ length: count }, (_, partition) => ({ topic: topic.name, partition }))
   const writer = indexWriter(address, client)
   try {
@@ -108,7 +106,9 @@ async function conditionOf<K, V>({ topic, client, transport }: KeeperDeps<K, V>,
       return typeof position === 'object' && end !== undefined && position.next > end
     })
     if (isAhead) return 'ahead'
-    return positions.includes(undefined) ? 'lost' : 'sound'
+    const known = positions.filter((position) => position !== undefined).length
+    if (known === count) return 'sound'
+    return known > 0 && positions.indexOf(undefined) === known ? 'grown' : 'lost'
   } catch (error) {
     if (error instanceof TargetUnavailableError) return 'sound'
     throw error

@@ -99,11 +99,10 @@ export async function packedTable<K, V, P>(options: PackedTableOptions<K, V, P>)
     async read() {
       const found = await readSnapshot(files, folder, form, now)
       if (found === undefined) return undefined
-      const { map, key, positions, topicId, savedAt } = found
-      return { contents: contentsOf(map, key), positions, topicId, savedAt }
+      const { map, key, ...place } = found
+      return { contents: contentsOf(map, key), ...place }
     },
-    write: ({ contents: { map, key }, positions, topicId, savedAt }) =>
-      writeSnapshot(files, folder, form, { map, key, positions, topicId, savedAt }),
+    write: ({ contents: { map, key }, ...place }) => writeSnapshot(files, folder, form, { map, key, ...place }),
     log,
     now,
     monotonic,

@@ -17,6 +17,8 @@ export interface Snapshot {
   readonly key: Buffer
   /** The offset of the next record to read in each partition. The entries may already include later changes. */
   readonly positions: ReadonlyMap<number, number>
+  /** The leader epochs of the positions; see `TopicFollower.epochs`. Empty in files from earlier versions. */
+  readonly epochs: ReadonlyMap<number, number>
   /** The id of the topic that the positions belong to; undefined in files from earlier versions. */
   readonly topicId: string | undefined
   /** Epoch ms. At this time, the table had read the topic up to `positions`. */
@@ -26,6 +28,7 @@ export interface Snapshot {
 interface Header extends SnapshotForm {
   readonly key: string
   readonly positions: readonly (readonly [partition: number, offset: number])[]
+  readonly epochs?: readonly (readonly [partition: number, epoch: number])[]
   readonly topicId?: string | undefined
   readonly savedAt: number
 }
@@ -42,9 +45,10 @@ const MS_PER_SECOND = 1_000
  * starts from `positions` applies the same changes again.
  */
 export async function writeSnapshot(files: SpoolFiles, folder: string, form: SnapshotForm, snapshot: Snapshot): Promise<void> {
-  const { map, key, positions, topicId, savedAt } = snapshot
+  const { map, key, positions, epochs, topicId, savedAt } = snapshot
   const { topic, version, valueBytes, canExpire } = form
-  const header: Header = { topic, version, valueBytes, canExpire, key: key.toString('hex'), positions: [...positions], topicId, savedAt }
+  const place = { positions: [...positions], epochs: [...epochs], topicId, savedAt }
+  const header: Header = { topic, version, valueBytes, canExpire, key: key.toString('hex'), ...place }
   await writeCheckedFile(files, folder, snapshotPath(folder, topic), MAGIC, { header, blocks: blocksOf(map) })
 }
 
@@ -78,6 +82,7 @@ export async function readSnapshot(
       map,
       key: Buffer.from(header.key, 'hex'),
       positions: new Map(header.positions),
+      epochs: new Map(header.epochs),
       topicId: header.topicId,
       savedAt: header.savedAt,
     }

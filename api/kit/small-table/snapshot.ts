@@ -10,6 +10,7 @@ interface Header {
   /** `version` of the table's `Holding`. */
   readonly version: number
   readonly positions: readonly (readonly [partition: number, offset: number])[]
+  readonly epochs?: readonly (readonly [partition: number, epoch: number])[]
   readonly topicId?: string | undefined
   readonly savedAt: number
 }
@@ -26,12 +27,12 @@ export async function writeEntries<H>(
   folder: string,
   topic: string,
   { version, save }: Pick<Holding<never, H>, 'version' | 'save'>,
-  { contents, positions, topicId, savedAt }: Saved<Entries<H>>,
+  { contents, positions, epochs, topicId, savedAt }: Saved<Entries<H>>,
 ): Promise<void> {
   function* blocks(): Generator<Buffer> {
     for (const [key, held] of contents) yield Buffer.from(JSON.stringify([key, save(held)]))
   }
-  const header: Header = { topic, version, positions: [...positions], topicId, savedAt }
+  const header: Header = { topic, version, positions: [...positions], epochs: [...epochs], topicId, savedAt }
   await writeCheckedFile(files, folder, snapshotPath(folder, topic), MAGIC, { header, blocks: blocks() })
 }
 
@@ -55,6 +56,7 @@ export async function readEntries<H>(
       const [key, saved] = JSON.parse(body.toString()) as [string, unknown]
       contents.set(key, load(saved))
     }
-    return { contents, positions: new Map(header.positions), topicId: header.topicId, savedAt: header.savedAt }
+    const { positions, epochs, topicId, savedAt } = header
+    return { contents, positions: new Map(positions), epochs: new Map(epochs), topicId, savedAt }
   })
 }

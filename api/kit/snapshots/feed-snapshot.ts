@@ -56,11 +56,18 @@ export interface FeedSnapshotOptions {
   readonly lookMs?: number
 }
 
+interface SavedPosition {
+  readonly offsets: readonly (readonly [partition: number, offset: number])[]
+  /** Missing in files from earlier versions. */
+  readonly epochs?: readonly (readonly [partition: number, epoch: number])[]
+  readonly topicId?: string
+}
+
 interface Header {
   readonly name: string
   readonly form: string
   readonly savedAt: number
-  readonly topics: Readonly<Record<string, { readonly offsets: readonly (readonly [number, number])[]; readonly topicId?: string }>>
+  readonly topics: Readonly<Record<string, SavedPosition>>
 }
 
 /** The first bytes of a file. The digit is the version of the format. */
@@ -130,7 +137,9 @@ export function feedSnapshotOpener(options: FeedSnapshotOptions): OpenFeedSnapsh
       loaded: found?.contents,
       positionIn(topic) {
         const saved = found?.topics[topic]
-        return saved && { offsets: new Map(saved.offsets), topicId: saved.topicId, readAt: found?.readAt }
+        if (saved === undefined) return undefined
+        const { offsets, epochs, topicId } = saved
+        return { offsets: new Map(offsets), epochs: new Map(epochs), topicId, readAt: found?.readAt }
       },
       keep(feeds, blocks) {
         looking = setInterval(() => {
@@ -150,6 +159,9 @@ export function feedSnapshotOpener(options: FeedSnapshotOptions): OpenFeedSnapsh
 
 function topicsOf(feeds: ReadonlyMap<string, KeptFeed>): Header['topics'] {
   return Object.fromEntries(
-    Array.from(feeds, ([topic, { position }]) => [topic, { offsets: [...position.offsets], topicId: position.topicId }]),
+    Array.from(feeds, ([topic, { position }]) => {
+      const { offsets, epochs = [], topicId } = position
+      return [topic, { offsets: [...offsets], epochs: [...epochs], topicId }]
+    }),
   )
 }

@@ -14,6 +14,8 @@ export interface Saved<C> {
   readonly contents: C
   /** The offset of the next record to read in each partition. The contents may include later changes. */
   readonly positions: ReadonlyMap<number, number>
+  /** The leader epochs of the positions; see `TopicFollower.epochs`. Empty in files from earlier versions. */
+  readonly epochs: ReadonlyMap<number, number>
   /** The id of the topic that the positions belong to; undefined in files from earlier versions. */
   readonly topicId: string | undefined
   /** Epoch ms. At this time, the table had read the topic up to `positions`. */
@@ -149,6 +151,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
     pollMs: POLL_MS,
     maxPollBytes: MAX_POLL_BYTES,
     from: isContinued ? loaded.positions : undefined,
+    fromEpochs: isContinued ? loaded.epochs : undefined,
     fromTopicId: isContinued ? loaded.topicId : undefined,
     fromAt: isContinued ? monotonic() - (now() - loaded.savedAt) : undefined,
     apply(chunk, index) {
@@ -220,8 +223,8 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
 
   async function write(): Promise<void> {
     // The positions are copied first, because the file may include changes that arrive while it is being written.
-    const { positions, topicId } = follower
-    const saved = { contents: filling, positions: new Map(positions), topicId, savedAt: now() - silentMs() }
+    const { positions, epochs, topicId } = follower
+    const saved = { contents: filling, positions: new Map(positions), epochs: new Map(epochs), topicId, savedAt: now() - silentMs() }
     isChanged = false
     try {
       await options.write(saved)

@@ -14,6 +14,8 @@ export interface JobRequest<K, V> {
 export interface RequestQueue<K, V> {
   /** Returns the first request; undefined if none arrives in time or the turn ends. */
   next(waitMs: number): Promise<JobRequest<K, V> | undefined>
+  /** The latest leader epoch in which the log is known to contain all returned requests; undefined if it is unknown. */
+  readonly leaderEpoch: number | undefined
   /** Drops the requests up to this offset, inclusive. */
   dropTo(offset: number): void
   close(): Promise<void>
@@ -23,6 +25,8 @@ export interface RequestQueueDeps<K, V> {
   readonly place: TopicPartition
   /** Offset of the first request that is not completed. */
   readonly from: number
+  /** The leader epoch that was committed with `from`; undefined if it is unknown. */
+  readonly fromEpoch: number | undefined
   readonly requests: Topic<K, V>
   readonly serdes: Serdes
   readonly transport: Transport
@@ -39,12 +43,15 @@ const LIMITS = { maxRecords: 100, maxBytes: 1024 * 1024 }
 
 /** Reads the requests of a job from offset `from`. Skips tombstones, and logs and drops undecodable requests. */
 export function requestQueue<K, V>(deps: RequestQueueDeps<K, V>): RequestQueue<K, V> {
-  const { place, from, requests, serdes, transport, signal, runtime } = deps
+  const { place, from, fromEpoch, requests, serdes, transport, signal, runtime } = deps
   const missing = new Set<number>()
   const queue = partitionQueue({ key: requests.key, value: serdes.codecFor(requests), isMissing: (id) => missing.has(id) })
   const fetcher = transport.fetcher({ unreadableBatches: 'stand-in', idleWaitMs: () => IDLE_WAIT_MS })
   const waiting: JobRequest<K, V>[] = []
-  fetcher.assign(place, from, 'earliest')
+  let leaderEpoch = fromEpoch
+  // With the epoch, the reader notices that the log has lost completed requests, so that new requests have the offsets
+  // of the lost ones.
+  fetcher.assign(place, from, 'earliest', fromEpoch)
   signal.addEventListener('abort', fetcher.wake, { once: true })
 
   async function decodeArrived(): Promise<void> {
@@ -67,11 +74,17 @@ export function requestQueue<K, V>(deps: RequestQueueDeps<K, V>): RequestQueue<K
       const deadline = runtime.monotonic() + waitMs
       while (waiting.length === 0 && !signal.aborted) {
         const left = deadline - runtime.monotonic()
-        for (const data of await fetcher.poll(Math.max(0, left))) queue.push(data)
+        for (const data of await fetcher.poll(Math.max(0, left))) {
+          queue.push(data)
+          leaderEpoch = data.leaderEpoch
+        }
         await decodeArrived()
         if (left <= 0) break
       }
       return signal.aborted ? undefined : waiting[0]
+    },
+    get leaderEpoch() {
+      return leaderEpoch
     },
     dropTo(offset) {
       while (waiting.length > 0 && waiting[0].offset <= offset) waiting.shift()

@@ -4,6 +4,7 @@ import { type MemberlessGroup, partitionKey, type TopicPartition, type Transport
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { byteWriter, type Codec } from '../../../schemas/codec.ts'
 import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
+import { topicIdIn, withTopicId } from '../sinks/deliveries/offset-window.ts'
 import type { SinkSeat } from '../sinks/sink-group.ts'
 import { readTopic } from './read-topic.ts'
 import { type JobRequest, type RequestQueue, requestQueue } from './request-queue.ts'
@@ -90,6 +91,8 @@ export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobT
   const producer = transport.producer({ transactionalId: `job-${name}` })
   const partitionCounts = new Map<string, number>()
   let queue: RequestQueue<K, V> | undefined
+  /** Id of the request topic; empty if it is unknown. */
+  let topicId = ''
   /** Settles when the last transaction has ended. Transactions run one after another. */
   let last: Promise<unknown> = Promise.resolve()
 
@@ -140,8 +143,12 @@ export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobT
     await producer.init()
     await confirm()
     const committed = await group.committed([place])
-    const from = committed.get(partitionKey(place.topic, place.partition))?.offset ?? 0
-    queue = requestQueue({ place, from, requests, serdes, transport, signal, runtime })
+    const known = committed.get(partitionKey(place.topic, place.partition))
+    topicId = (await transport.topicIds([place.topic])).get(place.topic) ?? ''
+    // The epochs of an earlier topic mean nothing in this one.
+    const isSameTopic = topicId !== '' && topicIdIn(known?.metadata ?? '') === topicId
+    const fromEpoch = isSameTopic ? known?.leaderEpoch : undefined
+    queue = requestQueue({ place, from: known?.offset ?? 0, fromEpoch, requests, serdes, transport, signal, runtime })
   } catch (error) {
     await close()
     throw error
@@ -162,7 +169,8 @@ export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobT
       readAll: (topic) => readTopic({ topic, serdes, transport, signal, runtime }),
       async completed(request) {
         await confirm()
-        const offset = { ...place, offset: request.offset + 1 }
+        const { leaderEpoch } = opened
+        const offset = { ...place, offset: request.offset + 1, metadata: withTopicId(topicId, ''), leaderEpoch }
         await group.commit(new Map([[partitionKey(place.topic, place.partition), offset]]))
         opened.dropTo(request.offset)
         onSuccess()

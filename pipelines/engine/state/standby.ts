@@ -222,30 +222,35 @@ export function standbys(deps: StandbyDeps): Standbys {
     const wanted = canRunElsewhere.filter((place) => isStandby(makeup, place) || willRunHere(makeup, place))
     const kept = new Set([...wanted, ...canRunElsewhere.filter((place) => shouldRunHere(makeup, place))].map(({ id }) => id))
     for (const id of [...copies.keys()]) if (!kept.has(id)) end(id)
-    const fresh = wanted.filter(({ id }) => !copies.has(id))
-    for (const place of fresh) copies.set(place.id, { place, logs: new Map(), following: false, writtenAt: runtime.monotonic() })
+    const fresh = wanted
+      .filter(({ id }) => !copies.has(id))
+      .map((place): Copy => ({ place, logs: new Map(), following: false, writtenAt: runtime.monotonic() }))
+    for (const copy of fresh) copies.set(copy.place.id, copy)
     if (fresh.length > 0) askBeside(fresh)
   }
 
-  function askBeside(fresh: readonly TaskPlace[]): void {
-    fetchChangelogOffsets(fresh, runtime.now(), deps).then(
+  function askBeside(fresh: readonly Copy[]): void {
+    const places = fresh.map(({ place }) => place)
+    // A copy may have ended since the request. Its task may even have run here in the meantime, so that the answer no
+    // longer fits the state on disk, and a new copy waits for its own answer.
+    const stillWanted = () => fresh.filter((copy) => copies.get(copy.place.id) === copy)
+    fetchChangelogOffsets(places, runtime.now(), deps).then(
       (offsets) =>
         answers.push(() => {
-          for (const place of fresh) follow(place, offsets)
+          for (const copy of stillWanted()) follow(copy, offsets)
         }),
       (error) => {
         log.debug({ err: error, topology }, 'standby_offsets_not_known')
         answers.push(() => {
-          for (const { id } of fresh) end(id)
+          for (const { place } of stillWanted()) end(place.id)
         })
       },
     )
   }
 
-  function follow(place: TaskPlace, offsets: StartOffsets): void {
-    const copy = copies.get(place.id)
-    // The copy may have ended or restarted since the request.
-    if (copy === undefined || copy.following || deps.runsHere(place.id)) return
+  function follow(copy: Copy, offsets: StartOffsets): void {
+    const { place } = copy
+    if (deps.runsHere(place.id)) return
     copy.following = true
     forgetSources(session, place)
     for (const { changelog, from, leaderEpoch, to } of planRestore(session, place, offsets)) {

@@ -37,3 +37,27 @@ test('a position that becomes due while the loop looks for due positions is fetc
   }
   expect([looks, fetches]).toEqual([2, 1])
 })
+
+test('a new position does not wait for the planned retry of a position that has failed often', async () => {
+  const runtime = manualRuntime()
+  const failing = new FetchPosition({ topic: 'payments', partition: 0 }, 7, 'fail', 3)
+  const fresh = new FetchPosition({ topic: 'refunds', partition: 0 }, 0, 'fail', 3)
+  const positions = new Map([['payments-0', failing]])
+  const refreshed: string[][] = []
+  const cluster = { refresh: async (topics: string[]) => void refreshed.push(topics) } as unknown as Cluster
+  const hooks = { failed: (error: Error) => expect.unreachable(error.message), schedule() {} }
+  const retry = openFetchRetry({ runtime } as unknown as Context, cluster, positions, hooks)
+  for (let attempt = 0; attempt < 8; attempt++) retry.postpone(failing)
+  retry.wakeAt(failing.retryAt)
+  positions.set('refunds-0', fresh)
+  retry.postpone(fresh)
+  retry.refreshSoon(0)
+  runtime.advance(0)
+  await nextTurn()
+  expect(refreshed).toEqual([['payments', 'refunds']])
+  expect(fresh.retryAt).toBe(0)
+  // The retry of the other position still takes place at its time.
+  runtime.advance(LONGEST_PAUSE_MS)
+  await nextTurn()
+  expect(refreshed).toHaveLength(2)
+})

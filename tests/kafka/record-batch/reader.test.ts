@@ -351,6 +351,17 @@ test('a decompressor accepts data of exactly the maximum size but no more, and l
   )
 })
 
+test.each(['gzip', 'lz4', 'zstd'] as const)('data that was compressed as several %s frames is read as a whole', (codec) => {
+  const number = COMPRESSIONS.indexOf(codec)
+  const parts = [Buffer.from('first '.repeat(50)), randomBytes(200_000), Buffer.from('last')]
+  const whole = Buffer.concat(parts)
+  const packed = Buffer.concat(parts.map((part) => compress(codec, part)))
+  expect(decompress(number, packed, whole.length)?.equals(whole)).toBe(true)
+  expect(decompress(number, packed, whole.length - 1)).toBeUndefined()
+  // The last frame is damaged.
+  expect(() => decompress(number, packed.subarray(0, -6), whole.length)).toThrow(`cannot be decompressed with ${codec}`)
+})
+
 test('our LZ4 decompressor reads data that the protocol package has compressed, and refuses damaged data without reading past its end', () => {
   const part = fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 90 }), fc.integer({ min: 1, max: 400 }))
   fc.assert(

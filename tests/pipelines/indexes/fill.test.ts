@@ -24,3 +24,13 @@ test('when the sink that fills an index has failed, nothing waits any longer for
   expect(signals.length).toBeGreaterThan(0)
   expect(signals.every((signal) => signal?.aborted)).toBe(true)
 })
+
+test('no index is filled while the partition count of its topic is unknown, because the declared count may be wrong', async () => {
+  const refusing: SearchClient = { call: async () => expect.unreachable('the search server gets no request') }
+  const broker = memoryBroker()
+  const unknowing = { ...memoryTransport(broker), partitionCounts: async () => new Map() }
+  const deps = notesIndexOn(broker, refusing, 'uncounted').keeperDeps(unknowing)
+  const turn = { signal: new AbortController().signal, token: 'token', confirm: async () => {} } as never
+  const build = { index: 'uncounted', requestId: undefined, startedAt: 0 }
+  await expect(fillIndex(deps, turn, 'uncounted-1', build, 'topic', false)).rejects.toThrow('topic uncounted-notes does not exist yet')
+})

@@ -200,6 +200,28 @@ test('an index that is ahead of its topic is replaced, and searched until then',
   await eventually(found).toEqual(expected())
 })
 
+test('an index whose topic has gained a partition is deleted only after a new one has replaced it', async () => {
+  const { write, startSink, startKeeper, found, expected, concreteIndexes, broker, notes, client } = world()
+  for (let i = 0; i < 20; i++) write(`n${i}`, `note ${i}`)
+  const keeper = startKeeper()
+  const sink = startSink()
+  await eventually(() => sink.isReady).toBe(true)
+  await keeper.stop()
+  const [before] = await concreteIndexes()
+  broker.addPartitions(notes.name, 3)
+  const calls: string[] = []
+  const recorded: SearchClient = {
+    async call(call) {
+      calls.push(`${call.method} ${call.path}`)
+      return await client.call(call)
+    },
+  }
+  startKeeper('heir', recorded)
+  await eventually(() => calls).toContain(`DELETE /${before}`)
+  expect(calls.slice(0, calls.indexOf(`DELETE /${before}`))).toContain('POST /_aliases')
+  await eventually(found).toEqual(expected())
+})
+
 test('an index is replaced if its topic has lost records while its sink was running, because the index would ignore the new records', async () => {
   const { write, startKeeper, found, expected, concreteIndexes, notes, client, index } = world()
   for (let i = 0; i < 20; i++) write(`n${i}`, `note ${i}`)

@@ -1,16 +1,16 @@
 /** The counters of a sink that delivers records. A reason is the code of a delivery outcome. */
 export interface DeliveryCounts {
   delivered: number
-  /** Number of records that were dropped because they were no longer needed, by reason. */
+  /**
+   * Number of records that were dropped, by reason: records that were no longer needed and, if the sink stores no dead
+   * letters, records that it gave up.
+   */
   readonly dropped: Map<string, number>
   /**
    * Number of failed attempts, by reason. After a failure the record waits in the retry topic or becomes a dead letter.
    */
   readonly failed: Map<string, number>
-  /**
-   * Number of records that the sink gave up after a failed attempt, by the reason of the last failure. They are dead
-   * letters, unless the sink stores none.
-   */
+  /** Number of records that became dead letters after a failed attempt, by the reason of the last failure. */
   readonly deadLettered: Map<string, number>
 }
 

@@ -107,7 +107,7 @@ export function courier(deps: CourierDeps): Courier {
 
   async function giveUp(letter: SinkDeadLetter, closing: AbortSignal): Promise<'done' | 'abandoned'> {
     const ended = await setAside(letter, closing)
-    if (ended === 'done') countOne(counts.deadLettered, letter.code)
+    if (ended === 'done') countOne(deadLetters === undefined ? counts.dropped : counts.deadLettered, letter.code)
     return ended
   }
 

@@ -4,6 +4,7 @@ import { Registry } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { packedTableMetrics } from '../../../../api/kit/packed/observe.ts'
 import { snapshotPath } from '../../../../api/kit/snapshots/checked-file.ts'
+import { EPOCH } from '../../../kafka/in-epoch.ts'
 import { newBroker, put, reports, SOON, tableFolder, tableWorld } from './table-world.ts'
 
 const HOUR_MS = 3_600_000
@@ -279,4 +280,16 @@ describe('a snapshot', () => {
     await close()
     expect(readFileSync(snapshotPath(folder, 'entries')).equals(before)).toBe(true)
   })
+})
+
+test('a table that continues from its snapshot names the leader epochs, so that it notices if the log has lost records since', async () => {
+  const world = await tableWorld({})
+  for (const key of ['a', 'b', 'c']) world.put(key, '1')
+  const first = await world.open()
+  await expect.poll(() => reports(first.table), SOON).toEqual({})
+  await first.close()
+  world.state.epochs.length = 0
+  const { table } = await world.open()
+  await expect.poll(() => reports(table), SOON).toEqual({})
+  expect(world.state.epochs).toEqual([EPOCH, EPOCH, EPOCH])
 })

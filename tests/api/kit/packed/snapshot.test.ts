@@ -22,7 +22,7 @@ function someMap(): PackedMap {
 
 async function written() {
   const folder = tableFolder()
-  const snapshot = { map: someMap(), key: KEY, positions: new Map([[0, 17], [1, 2 ** 40]]), topicId: 'id', savedAt: NOW } // biome-ignore format: short
+  const snapshot = { map: someMap(), key: KEY, positions: new Map([[0, 17], [1, 2 ** 40]]), epochs: new Map([[0, 3]]), topicId: 'id', savedAt: NOW } // biome-ignore format: short
   await writeSnapshot(diskFiles, folder, form, snapshot)
   const path = snapshotPath(folder, form.topic)
   return { folder, path, bytes: readFileSync(path) }
@@ -41,7 +41,7 @@ test('only drafts older than an hour are removed', async () => {
     writeFileSync(`${path}.${name}.draft`, '')
     utimesSync(`${path}.${name}.draft`, new Date(NOW - age), new Date(NOW - age))
   }
-  const snapshot = { map: someMap(), key: KEY, positions: new Map([[0, 18]]), topicId: 'id', savedAt: NOW }
+  const snapshot = { map: someMap(), key: KEY, positions: new Map([[0, 18]]), epochs: new Map([[0, 3]]), topicId: 'id', savedAt: NOW }
   await writeSnapshot(diskFiles, folder, form, snapshot)
   expect(readdirSync(folder).filter((name) => name.endsWith('.draft'))).toEqual(['entries.snapshot.two.1.draft'])
 })
@@ -78,7 +78,7 @@ test('a file that continues after its last block is recognised', async () => {
 test('segments whose entries have all expired do not cut off the segments after them', async () => {
   const folder = tableFolder()
   const save = (map: PackedMap) =>
-    writeSnapshot(diskFiles, folder, form, { map, key: KEY, positions: new Map(), topicId: 'id', savedAt: NOW })
+    writeSnapshot(diskFiles, folder, form, { map, key: KEY, positions: new Map(), epochs: new Map([[0, 3]]), topicId: 'id', savedAt: NOW })
   const inSegment = (segment: number, index: number) => Int32Array.of(index + 1, 0, 0, segment << 22)
   const value = Uint8Array.of(1, 0, 0, 0)
   const expiry = NOW / 1_000 - 2 * 86_400

@@ -70,7 +70,7 @@ export async function tableWorld({
   packing: used = packing,
   intervalMs = 3_600_000,
 }: WorldOptions) {
-  const state = { isAway: false, aheadMs: 0, silentPolls: 0 }
+  const state = { isAway: false, aheadMs: 0, silentPolls: 0, epochs: [] as (number | undefined)[] }
   const lines: Record<string, unknown>[] = []
   const log = createLogger('debug', { write: (line: string) => void lines.push(JSON.parse(line)) })
   /** For each fetcher, the offsets from which it began to read the partitions. */

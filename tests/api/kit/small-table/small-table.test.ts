@@ -6,6 +6,7 @@ import { snapshotPath } from '../../../../api/kit/snapshots/checked-file.ts'
 import { diskFiles } from '../../../../api/kit/spool/files.ts'
 import { CodecError } from '../../../../schemas/codec.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
+import { EPOCH } from '../../../kafka/in-epoch.ts'
 import { newBroker, put, reports, SOON, tableFolder, topic } from '../packed/table-world.ts'
 import { breakableTransport } from '../snapshots/breakable-transport.ts'
 
@@ -19,7 +20,7 @@ const NOT_READY = expect.objectContaining({ definition: expect.objectContaining(
  * words.
  */
 function world({ folder = tableFolder(), broker = newBroker(), version = 1, intervalMs = HOUR_MS } = {}) {
-  const state = { isAway: false, aheadMs: 0 }
+  const state = { isAway: false, aheadMs: 0, epochs: [] as (number | undefined)[] }
   const lines: Record<string, unknown>[] = []
   const log = createLogger('debug', { write: (line: string) => void lines.push(JSON.parse(line)) })
   const begun: number[][] = []
@@ -181,4 +182,16 @@ test('a snapshot that is damaged or from another version is ignored', async () =
     expect([contents(), other.begun[0].every((offset) => offset === 0)]).toEqual([{ a: 'one two', b: 'three' }, true])
     await close()
   }
+})
+
+test('a table that continues from its snapshot names the leader epochs, so that it notices if the log has lost records since', async () => {
+  const { open, broker, state } = world()
+  for (const key of ['a', 'b', 'c']) put(broker, key, 'one')
+  const first = await open()
+  await expect.poll(() => reports(first.table), SOON).toEqual({})
+  await first.close()
+  state.epochs.length = 0
+  const { table } = await open()
+  await expect.poll(() => reports(table), SOON).toEqual({})
+  expect(state.epochs).toEqual([EPOCH, EPOCH, EPOCH])
 })

@@ -1,6 +1,7 @@
 import type { MemoryBroker } from '../../../../kafka/memory/broker.ts'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import type { Transport } from '../../../../kafka/transport.ts'
+import { inEpoch } from '../../../kafka/in-epoch.ts'
 
 const POLL_MS = 10
 
@@ -8,6 +9,8 @@ export interface Breakable {
   readonly isAway: boolean
   /** Number of completed polls that began while the broker was unavailable. */
   silentPolls?: number
+  /** Receives the leader epoch of each position from which a fetcher begins to read. */
+  readonly epochs?: (number | undefined)[]
 }
 
 /**
@@ -15,7 +18,7 @@ export interface Breakable {
  * @param begun receives, for each fetcher, the offset from which it began to read each partition
  */
 export function breakableTransport(broker: MemoryBroker, state: Breakable, begun: number[][] = []): Transport {
-  const inner = memoryTransport(broker)
+  const inner = inEpoch(memoryTransport(broker), state.epochs ?? [])
   return {
     ...inner,
     async partitionCounts(topics) {
@@ -28,9 +31,9 @@ export function breakableTransport(broker: MemoryBroker, state: Breakable, begun
       begun.push(from)
       return {
         ...fetcher,
-        assign(partition, offset, reset) {
+        assign(partition, offset, reset, leaderEpoch) {
           from[partition.partition] = offset
-          fetcher.assign(partition, offset, reset)
+          fetcher.assign(partition, offset, reset, leaderEpoch)
         },
         // While the broker is unavailable, polls return no data, but do not fail either.
         async poll() {

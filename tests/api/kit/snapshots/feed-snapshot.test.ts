@@ -9,6 +9,7 @@ import { topicFeedOpener } from '../../../../api/kit/topic-feed.ts'
 import { memoryBroker } from '../../../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { byteWriter } from '../../../../schemas/codec.ts'
+import { EPOCH, inEpoch } from '../../../kafka/in-epoch.ts'
 import { textTopic } from '../../../pipelines/engine/words.ts'
 import { recreatable } from '../recreatable.ts'
 
@@ -39,7 +40,8 @@ function world() {
     },
   }
   const path = join(folder, 'notes.snapshot')
-  const openFeed = topicFeedOpener({ transport, registry: memoryRegistry(), log, monotonic: time.monotonic })
+  const epochs: (number | undefined)[] = []
+  const openFeed = topicFeedOpener({ transport: inEpoch(transport, epochs), registry: memoryRegistry(), log, monotonic: time.monotonic })
 
   function put(key: string, text: string | null): void {
     const out = byteWriter()
@@ -88,6 +90,7 @@ function world() {
     clock,
     recreate,
     looks: () => looks,
+    epochs,
     put,
     start,
     path,
@@ -114,6 +117,13 @@ test('a process loads the snapshot, and reads only later records', async () => {
   expect(loaded.map(([key]) => key)).toEqual(['a', 'b', 'c'])
   expect(read).toEqual(['b', 'd'])
   expect([...notes.keys()]).toEqual(['a', 'c', 'd'])
+})
+
+test('a process that loads the snapshot names the leader epochs, so that it notices if the log has lost records since', async () => {
+  const { start, epochs } = await saved()
+  epochs.length = 0
+  await start()
+  expect(epochs).toEqual([EPOCH])
 })
 
 test('after the topic was created again, nothing of the snapshot is left', async () => {

@@ -12,6 +12,7 @@ import { avroValue } from '../../../../schemas/avro/value.ts'
 import { byteWriter } from '../../../../schemas/codec.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import type { Topic } from '../../../../schemas/topic.ts'
+import { EPOCH, inEpoch } from '../../../kafka/in-epoch.ts'
 import { groupOf, loneSeat } from '../sinks/lone-seat.ts'
 
 const schema = { type: 'record', name: 'Note', fields: [{ name: 'text', type: 'string' }] }
@@ -25,6 +26,7 @@ function world() {
   const broker = memoryBroker()
   broker.createTopic({ name: 'orders', partitions: 1 })
   const registry = memoryRegistry()
+  const epochs: (number | undefined)[] = []
 
   function order(text: string): void {
     const out = byteWriter()
@@ -38,7 +40,7 @@ function world() {
   }
 
   function start(memberId: string, run: (turn: Turn) => Promise<void>, runtime: Runtime = systemRuntime()): Runner {
-    const transport = memoryTransport(broker)
+    const transport = inEpoch(memoryTransport(broker), epochs)
     const job: GroupJob<string, { text: string }> = { name: 'clerk', requests: orders, publishes: [reports], run }
     const runner = groupJob(job, { transport, registry, seat: loneSeat(transport, 'clerk', memberId), runtime })
     void runner.start()
@@ -48,7 +50,7 @@ function world() {
 
   const reported = () =>
     broker.topics().includes('reports') ? broker.records('reports').map(({ value }) => String((value as Buffer).subarray(6))) : []
-  return { broker, registry, order, start, reported }
+  return { broker, registry, epochs, order, start, reported }
 }
 
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 8_000, interval: 10 })
@@ -86,6 +88,30 @@ test('another process continues after the last completed request', async () => {
   order('two')
   start('b', clerk('b'))
   await eventually(reported).toEqual(['a one', 'b two'])
+})
+
+test('a process that continues names the leader epoch, so that it notices if the log has lost completed requests since', async () => {
+  const { start, order, reported, epochs } = world()
+  const first = start('a', clerk('a'))
+  order('one')
+  await eventually(reported).toEqual(['a one'])
+  await first.stop()
+  const before = epochs.length
+  start('b', clerk('b'))
+  await eventually(() => epochs.slice(before)).toEqual([EPOCH])
+})
+
+test('a process that continues names no leader epoch of an earlier topic', async () => {
+  const { start, order, reported, epochs, broker } = world()
+  const first = start('a', clerk('a'))
+  order('one')
+  await eventually(reported).toEqual(['a one'])
+  await first.stop()
+  broker.deleteTopic('orders')
+  broker.createTopic({ name: 'orders', partitions: 1 })
+  const before = epochs.length
+  start('b', clerk('b'))
+  await eventually(() => epochs.slice(before)).toEqual([undefined])
 })
 
 test('after a turn has failed, another turn begins and again gets the request that was not completed', async () => {

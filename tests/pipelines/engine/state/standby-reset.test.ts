@@ -1,14 +1,16 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { memoryBroker } from '../../../../kafka/memory/broker.ts'
 import { type Fetcher, type GroupPeer, type PartitionData, partitionKey } from '../../../../kafka/transport.ts'
 import { type Standbys, standbys } from '../../../../pipelines/engine/state/standby.ts'
 import { CHANGELOG_DELETE_RETENTION_MS } from '../../../../pipelines/engine/topology/internal-topics.ts'
 import type { SubTopology } from '../../../../pipelines/engine/topology/sub-topology.ts'
+import { manualRuntime } from '../../../../runtime/manual.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import { until } from '../harness.ts'
 
-/** In these tests, a standby copy cannot continue, because its log has lost records or may lack tombstones. */
+/** In most of these tests, a standby copy cannot continue, because its log has lost records or may lack tombstones. */
 
 const CHANGELOG = { store: 'totals', topic: 'log', partition: 0, positionName: 'log', identityName: 'id', epochName: 'epoch' }
 const KEY = partitionKey(CHANGELOG.topic, CHANGELOG.partition)
@@ -98,4 +100,60 @@ test('a copy ends if its log was not read for so long that tombstones may be mis
   const { copy, rows } = await copying([dataOf(['a', 'b'], { fetchedAt }), dataOf(['c', 'd', 'e'], later)])
   expect(copy).toBeUndefined()
   expect(rows).toEqual(['a', 'b'])
+})
+
+test('a late answer for a copy that has ended does not affect the new copy of the same task', async () => {
+  const runtime = manualRuntime()
+  const peer = (memberId: string): GroupPeer => ({ memberId, address: undefined, topics: [SOURCE], partitions: [], notice: undefined })
+  const requests: PromiseWithResolvers<Map<string, string>>[] = []
+  const fetcher = { assign() {}, unassign() {}, poll: async () => [], async close() {} } as unknown as Fetcher
+  let peers = [peer('owner'), peer('standby')]
+  const copies: Standbys = standbys({
+    topology: 'words',
+    copies: 1,
+    places: [PLACE],
+    partitionsOf: () => 1,
+    transport: {
+      offsets: async (_partitions, at) => new Map([[KEY, at === 'end' ? 2 : 0]]),
+      topicIds() {
+        requests.push(Promise.withResolvers())
+        return requests.at(-1)!.promise
+      },
+      epochEnds: async () => new Map(),
+      fetcher: () => fetcher,
+    },
+    session: memoryBackend().session('words'),
+    group: { members: async () => peers },
+    sources: new Set([SOURCE]),
+    warmUps: false,
+    announce() {},
+    epoch: () => 1,
+    memberId: () => 'standby',
+    runsHere: () => false,
+    isBusy: () => false,
+    isRestoring: () => false,
+    exactlyOnce: true,
+    runtime,
+  })
+  async function pass(): Promise<void> {
+    runtime.advance(2_000)
+    for (let turn = 0; turn < 3; turn++) {
+      await copies.maintain()
+      await nextTurn()
+    }
+  }
+  await pass()
+  peers = [peer('standby')]
+  await pass()
+  expect(copies.all()).toEqual([])
+  peers = [peer('owner'), peer('standby')]
+  await pass()
+  expect(requests).toHaveLength(2)
+  requests[1].resolve(new Map())
+  await pass()
+  expect(copies.copy(PLACE.id)?.behind).toBe(2)
+  requests[0].reject(new Error('the first request fails late'))
+  await pass()
+  expect(copies.copy(PLACE.id)?.behind).toBe(2)
+  expect(requests).toHaveLength(2)
 })

@@ -230,6 +230,15 @@ test('a refused record becomes a dead letter at once, and a dropped record is on
   expect(sink.deliveries).toMatchObject({ delivered: 0, dropped: new Map([['old', 1]]), deadLettered: new Map([['http_404', 1]]) })
 })
 
+test('a sink without dead letters counts a refused record as dropped', async () => {
+  const { append, run, until, control, committed } = world({ deadLetters: false })
+  control.answer = () => ({ outcome: 'refused', code: 'http_404', message: 'status 404' })
+  append('refused')
+  const sink = run()
+  await until(() => committed()?.offset === 1)
+  expect(sink.deliveries).toMatchObject({ dropped: new Map([['http_404', 1]]), deadLettered: new Map() })
+})
+
 test('records that cannot be decoded become dead letters, and the receiver gets all other records', async () => {
   const { append, run, until, broker, texts, committed } = world()
   append('first')

@@ -24,6 +24,7 @@ export interface WorldOptions {
   readonly partitions?: number
   readonly concurrency?: number
   readonly giveUpAfterMs?: number
+  readonly deadLetters?: boolean
   /** Simulated time between two checks of a condition, in ms. */
   readonly tickMs?: number
 }
@@ -32,7 +33,7 @@ export interface WorldOptions {
  * Creates an in-memory broker and a fake receiver. `run` starts a sink that delivers to the receiver. During a test,
  * time passes only in `until`, `pass` and `stop`.
  */
-export function world({ partitions = 1, concurrency = 8, giveUpAfterMs, tickMs = 20 }: WorldOptions = {}) {
+export function world({ partitions = 1, concurrency = 8, giveUpAfterMs, deadLetters, tickMs = 20 }: WorldOptions = {}) {
   const runtime = manualRuntime()
   const broker = memoryBroker({ runtime })
   broker.createTopic({ name: TOPIC, partitions })
@@ -97,7 +98,7 @@ export function world({ partitions = 1, concurrency = 8, giveUpAfterMs, tickMs =
       },
     }
     const topics = [jsonTopic<string>(TOPIC, partitions)]
-    const sink = createSink({ name: SINK, topics }, { transport: dying, registry: memoryRegistry(), target, seat, runtime })
+    const sink = createSink({ name: SINK, topics, deadLetters }, { transport: dying, registry: memoryRegistry(), target, seat, runtime })
     sink.run().catch(() => {})
     async function stop(): Promise<void> {
       const stopping = sink.stop()
