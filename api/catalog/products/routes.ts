@@ -21,7 +21,7 @@ import {
 
 const SELLER = { kind: 'scope', scope: ['seller', 'admin'] } as const
 const MIB = 1_048_576
-const MOST_BULK_BYTES = 8 * MIB
+export const MOST_BULK_BYTES = 8 * MIB
 
 const ofProduct = z.object({ product_id: idParameter })
 const TAG = { ETag: 'The version, for If-Match.' }
