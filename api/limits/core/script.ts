@@ -34,9 +34,9 @@ const LONGEST_EXPIRY_US = 1e18
  * that is later, because an expired bucket counts as full.
  *
  * A counter does not go back in time while the clock is behind it by less than a window, for example after a failover:
- * it stays at the start of its last window. If the clock was further ahead and has been corrected, the counter continues
- * at the present time with the same counts, even if the request is refused. Otherwise, a caller who has used up the
- * limit would be refused until the clock reaches that future time again.
+ * it stays at the start of its last window. If the clock was further ahead and has been corrected, the counter
+ * continues at the present time with the same counts, even if the request is refused. Otherwise, a caller who has used
+ * up the limit would be refused until the clock reaches that future time again.
  */
 export const DECIDE_SCRIPT = `
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max

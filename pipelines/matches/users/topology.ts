@@ -316,7 +316,7 @@ export const matchUsers = topology(
       ctx.broadcast(matchIndex, ROLL_KEY, null, { timestamp: now })
     }
 
-    /** Drops some waiting swipes of one user who still has no profile, and the location if the user has been deleted. */
+    /** Drops what waits for the profile of one user: some of the swipes and, after a deletion, the location. */
     function giveUp(now: number): void {
       const [first] = waitingUsers.due(now, 1)
       if (first === undefined) return
