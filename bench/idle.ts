@@ -85,7 +85,7 @@ async function main(): Promise<void> {
     output += chunk
   })
   try {
-    await waitUntil(() => output.includes('Ready after'), {
+    await waitUntil(() => output.includes('Ctrl-C stops everything'), {
       what: 'the stack',
       timeoutMs: START_TIMEOUT_MS,
       givenUp: () => (stack.exitCode === null ? undefined : output),

@@ -3,9 +3,9 @@ import { limitedAddress } from '../kit/client-address.ts'
 import { invalidRequest } from '../kit/errors.ts'
 import { type ApiClients, callerOf } from './core/caller.ts'
 import type { Limiter, Verdict } from './core/limiter.ts'
+import { normalisedPath } from './core/normalised-path.ts'
 import { rateHeaders } from './core/rate-headers.ts'
 import type { CheckInput } from './model.ts'
-import { normalisedPath } from './normalised-path.ts'
 
 /** Address that is used if a gateway sends no address. */
 const NO_ADDRESS = ''

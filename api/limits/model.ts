@@ -3,7 +3,7 @@ import type { LimitRule } from '../../schemas/limits/types.ts'
 import { normalised } from '../../schemas/normalised.ts'
 import { parsePattern } from './core/endpoint-pattern.ts'
 import type { LimitedPaths } from './core/limited-paths.ts'
-import { normalisedPath } from './normalised-path.ts'
+import { normalisedPath } from './core/normalised-path.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_RULE_ID = 100

@@ -8,10 +8,16 @@ import { progress } from './progress.ts'
 import { localStack } from './stack.ts'
 import declaration from './start.command.ts'
 import { summary } from './summary.ts'
+import { unreadyParts } from './unready-parts.ts'
 
 /** Interval of a timer that only keeps the process alive. Its length does not matter. */
 const KEEP_ALIVE_MS = 2 ** 30
 const MS_PER_SECOND = 1_000
+/**
+ * How long the processes have to become ready. New processes need a few seconds to build their views. After that time,
+ * the start names the processes that are still not ready: a worker may restore its state for a long time.
+ */
+const READY_TIMEOUT_MS = 60_000
 
 async function main(): Promise<void> {
   const { reset: isReset } = commandLine(declaration)
@@ -23,14 +29,27 @@ async function main(): Promise<void> {
   assertNotForeign(config.home)
   const home = openHome(config.home)
   const unlock = lockHome(home)
-  const interrupted = untilSignal()
+  let isInterrupted = false
+  const interrupted = untilSignal().then(() => {
+    isInterrupted = true
+    return undefined
+  })
   const stack = localStack(config, home, report)
   try {
     await stopLeftovers(home, ownServers(config))
     const starting = stack.start()
     const parts = await Promise.race([starting, interrupted])
     if (parts) {
-      report.say(`Ready after ${((Date.now() - beginning) / MS_PER_SECOND).toFixed(1)} s.\n${summary(config, home, parts)}`)
+      // Without workers, the APIs become ready only when the user has started some, so the start does not wait.
+      const timeoutMs = config.workers > 0 && config.deciders > 0 ? READY_TIMEOUT_MS : 0
+      const unready = await report.step('readiness', () => unreadyParts(parts, { timeoutMs, isOver: () => isInterrupted }))
+      if (!isInterrupted) {
+        const seconds = ((Date.now() - beginning) / MS_PER_SECOND).toFixed(1)
+        report.say(`${unready.length === 0 ? 'Ready' : 'Started'} after ${seconds} s.`)
+        for (const line of unready) report.say(line)
+        if (unready.length > 0) report.say('Requests that need these parts fail until npm run status shows that they are ready.')
+        report.say(summary(config, home, parts))
+      }
       await interrupted
     }
     report.say('Stopping ...')

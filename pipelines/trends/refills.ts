@@ -5,8 +5,10 @@ import { type StoredTerms, TERMS_PER_PAUSE } from './stored-terms.ts'
 import { TextBytes } from './term-table.ts'
 
 /**
- * Number of terms visited per ranking, at 1-3 µs each. A pass over three million terms then takes six minutes, and a
- * region waits for at most two passes. If its contenders run out earlier, a ranking visits all terms at once.
+ * Maximum number of terms that a ranking visits, which takes 0.3 to 0.8 s of CPU time. With a ranking every 30 s, a
+ * pass over two million terms takes four minutes. A region waits for at most two passes, because its request may arrive
+ * in the middle of a pass. Without any further tweets, the rest of its surplus lasts for about ten minutes
+ * (docs/adr/0088-contenders-are-refilled-in-time.md). If its contenders run out earlier, a ranking visits all terms.
  */
 const TERMS_PER_RANKING = 262_144
 

@@ -87,6 +87,11 @@ export function offeredImages({ list, uploads, skus }: AskedImages, present: Pre
       ...{ content_hash, content_type, width, height },
     }
   })
+  for (const [index, { image_id, sku }] of images.entries()) {
+    const other = images.findIndex((one) => one.image_id === image_id && one.sku !== null && sku !== null && one.sku !== sku)
+    // Without this check, the second entry would be missing from the product, and nothing would say so.
+    if (other >= 0 && other < index) throw faultAt(index, 'sku', `differs from that of body.images[${other}], which is the same picture`)
+  }
   return unique(inOrder.map((index) => images[index]))
 }
 

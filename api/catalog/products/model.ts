@@ -15,6 +15,9 @@ const MOST_ATTRIBUTE_VALUE = 200
 const MOST_CENTS = 10 ** 11
 const MOST_INT = 2_147_483_647
 const MOST_IN_BULK = 100
+const MIB = 1_048_576
+/** Maximum size of the body of a bulk request. */
+export const MOST_BULK_BYTES = 8 * MIB
 /**
  * Position of the last product that can be listed. The position is limited, because the view has to skip all products
  * before a page.

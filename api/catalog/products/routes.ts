@@ -9,6 +9,7 @@ import {
   BulkResultSchema,
   idParameter,
   ListSchema,
+  MOST_BULK_BYTES,
   MOST_LISTED,
   NewProductBody,
   PriceBody,
@@ -20,8 +21,6 @@ import {
 } from './model.ts'
 
 const SELLER = { kind: 'scope', scope: ['seller', 'admin'] } as const
-const MIB = 1_048_576
-const MOST_BULK_BYTES = 8 * MIB
 
 const ofProduct = z.object({ product_id: idParameter })
 const TAG = { ETag: 'The version, for If-Match.' }

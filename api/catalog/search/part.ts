@@ -39,12 +39,12 @@ const MOST_WAITING_RECORDS = 10_000
  * How long callers who send the same search share an answer. This time is so short that changes still appear almost at
  * once.
  */
-const SHARED_MS = 200
+export const SHARED_MS = 200
 /**
  * Maximum number of searches that run at once. Further searches are refused. With a million products, two cores answer
  * 100 searches a second, so the maximum number of searches takes about a second.
  */
-const MOST_AT_ONCE = 100
+export const MOST_AT_ONCE = 100
 /** Maximum number of shared answers. Each answer takes about 50 KB. */
 const MOST_SHARED = 200
 /** How long a stopping process waits for Kafka to accept the last search records. */

@@ -62,7 +62,7 @@ const MINUTE_MS = 60_000
  * of misspelt words, words in descriptions, and products that lack some of the words. A larger number did not improve
  * the results on the relevance judgments.
  */
-const ENOUGH = 10
+export const ENOUGH = 10
 /**
  * If at least this number of products match, hits and facets are read by separate searches that run at the same time. A
  * search that finds this many products takes about 5 ms. For fewer products, two searches would cost the server more

@@ -1,5 +1,6 @@
 import type { LimitRule } from '../../../schemas/limit-rule.ts'
 import { compileRules, type RuleTable } from './matching.ts'
+import { normalisedPath } from './normalised-path.ts'
 
 /** The compiled rules that decide requests. Changed rules are compiled between requests. */
 export interface RulesInForce {
@@ -39,7 +40,7 @@ export function rulesInForce({ allRules, schedule }: RulesInForceOptions): Rules
 
   function compile(): void {
     stop = undefined
-    compiled = compileRules(allRules())
+    compiled = compileRules(normalisedRules(allRules()))
   }
 
   return {
@@ -55,5 +56,14 @@ export function rulesInForce({ allRules, schedule }: RulesInForceOptions): Rules
     close() {
       stop?.()
     },
+  }
+}
+
+/** Normalises the patterns of stored rules, because releases before 2026-11-29 stored patterns as they were given. */
+function* normalisedRules(rules: Iterable<LimitRule>): Generator<LimitRule> {
+  for (const rule of rules) {
+    const { endpoint_pattern } = rule
+    const isEncoded = endpoint_pattern.includes('%')
+    yield isEncoded ? { ...rule, endpoint_pattern: normalisedPath(endpoint_pattern) } : rule
   }
 }

@@ -31,8 +31,12 @@ const LONGEST_EXPIRY_US = 1e18
  * A window counter has 12 bytes: window index, current and previous count (u32 big-endian). A bucket has 16 bytes:
  * tokens and time in µs (doubles). A window counter expires twice the window's length after the first request that it
  * counts in its current window. A bucket expires twice its window's length after its last change, or when it is full if
- * that is later, because an expired bucket counts as full. A counter never goes back in time. After a failover to a
- * server whose clock is behind, it stays at the start of its last window.
+ * that is later, because an expired bucket counts as full.
+ *
+ * A counter does not go back in time while the clock is behind it by less than a window, for example after a failover:
+ * it stays at the start of its last window. If the clock was further ahead and has been corrected, the counter
+ * continues at the present time with the same counts, even if the request is refused. Otherwise, a caller who has used
+ * up the limit would be refused until the clock reaches that future time again.
  */
 export const DECIDE_SCRIPT = `
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
@@ -52,11 +56,21 @@ for number = 1, tonumber(ARGV[1]) do
   at = at + 5
 end
 
-local function windowOf(bytes, kind)
+local function markChanged(key, state)
+  if state.isChanged then return end
+  state.isChanged = true
+  changes = changes + 1
+  changed[changes] = key
+end
+
+local function windowOf(key, bytes, kind)
   local state = { kind = kind, index = kind.index, current = 0, previous = 0, isStored = false, isChanged = false }
   if bytes then
     local index, current, previous = struct.unpack('>I4I4I4', bytes)
-    if index >= state.index then
+    if index > state.index + 1 then
+      state.current, state.previous = current, previous
+      markChanged(key, state)
+    elseif index >= state.index then
       state.index, state.current, state.previous, state.isStored = index, current, previous, true
     elseif index == state.index - 1 then
       state.previous = current
@@ -65,13 +79,17 @@ local function windowOf(bytes, kind)
   return state
 end
 
-local function bucketOf(bytes, kind)
+local function bucketOf(key, bytes, kind)
   local capacity = kind.extra
   local state = { kind = kind, tokens = capacity, since = now, isChanged = false }
   if bytes then
     local tokens, since = struct.unpack('>dd', bytes)
     state.tokens = min(capacity, tokens + max(0, now - since) * kind.limit / kind.size)
-    state.since = max(now, since)
+    if since - now > kind.size then
+      markChanged(key, state)
+    else
+      state.since = max(now, since)
+    end
   end
   return state
 end
@@ -92,7 +110,7 @@ while ARGV[at] do
     local state, room = states[key], nil
     if mode < 4 then
       if not state then
-        state = windowOf(stored[ask], kind)
+        state = windowOf(key, stored[ask], kind)
         states[key] = state
       end
       local current, previous = state.current, state.previous
@@ -101,7 +119,7 @@ while ARGV[at] do
       room = max(0, ceil(kind.limit - current))
     else
       if not state then
-        state = bucketOf(stored[ask], kind)
+        state = bucketOf(key, stored[ask], kind)
         states[key] = state
       end
       out[answer + 2], out[answer + 3] = floor(state.tokens * 1000000), 0
@@ -129,11 +147,7 @@ while ARGV[at] do
     if take > 0 then
       if state.tokens then state.tokens = state.tokens - take else state.current = state.current + take end
     end
-    if (take > 0 or mode == 3) and not state.isChanged then
-      state.isChanged = true
-      changes = changes + 1
-      changed[changes] = key
-    end
+    if take > 0 or mode == 3 then markChanged(key, state) end
   end
   if refused then
     for ask = slot + 1, slot + asks do

@@ -32,7 +32,7 @@ export interface ExplainDeps extends Pick<ServiceKit, 'tables' | 'log'> {
 /** Number of items that the page shows. A complete list has this many. */
 const SHOWN_ITEMS = 50
 /** Maximum number of training runs whose models are compared. */
-const SHOWN_RUNS = 10
+export const SHOWN_RUNS = 10
 const SCOPE = 'internal'
 const SEE_OTHER = 303
 

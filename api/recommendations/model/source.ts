@@ -43,7 +43,7 @@ export interface FollowModelsDeps extends Pick<ServiceKit, 'topicFeeds' | 'surro
 }
 
 /** Time until a replaced model is closed. By then, all requests that use it have ended. */
-const LET_GO_AFTER_MS = 60_000
+export const LET_GO_AFTER_MS = 60_000
 const PERCENT = 100
 
 /** Follows the record that names the models, and keeps the champion and the challenger open. */

@@ -149,20 +149,16 @@ function cosine(one: Float32Array, other: Float32Array): number {
  * counts explored items, and moves items of a full genre below the top of the list.
  */
 function placed(items: ItemTable, ordered: readonly Arranged[], explored: readonly Scored[]): ArrangedList {
-  const counts = new Map<number, number>()
+  const cap = genreCap(items)
   const waiting = [...explored]
   const later: Arranged[] = []
   const list: Arranged[] = []
   let next = 0
 
-  function hasRoom({ candidate }: Scored): boolean {
-    const genre = items.genreAt(candidate.row)
-    return genre === 0 || list.length >= TOP || (counts.get(genre) ?? 0) < MAX_PER_GENRE
-  }
+  const hasRoom = ({ candidate }: Scored) => cap.hasRoom(candidate.row)
 
   function put(one: Arranged): void {
-    const genre = items.genreAt(one.candidate.row)
-    counts.set(genre, (counts.get(genre) ?? 0) + 1)
+    cap.count(one.candidate.row)
     list.push(one)
   }
 
@@ -186,4 +182,37 @@ function placed(items: ItemTable, ordered: readonly Arranged[], explored: readon
   const isCapRelaxed = list.length < TOP && rest.length > 0
   for (let at = 0; list.length < LIST_SIZE && at < rest.length; ) if (!explore(() => true)) put(rest[at++])
   return { list, isCapRelaxed }
+}
+
+/**
+ * Applies the limit per genre to a list from which items have been removed, because later items have moved into the top
+ * of the list. Items of a full genre come directly below the top.
+ */
+export function cappedAgain<T extends { readonly itemId: bigint }>(items: ItemTable, list: readonly T[]) {
+  const cap = genreCap(items)
+  const top: T[] = []
+  const later: T[] = []
+  for (const one of list) {
+    const row = items.rowOf(one.itemId)
+    if (top.length < TOP && cap.hasRoom(row)) {
+      cap.count(row)
+      top.push(one)
+    } else later.push(one)
+  }
+  return { list: [...top, ...later], isCapRelaxed: top.length < TOP && later.length > 0 }
+}
+
+/** Counts the items at the top of a list by genre. The limit does not apply to items without a genre. */
+function genreCap(items: ItemTable) {
+  const counts = new Map<number, number>()
+  return {
+    hasRoom(row: number): boolean {
+      const genre = items.genreAt(row)
+      return genre === 0 || (counts.get(genre) ?? 0) < MAX_PER_GENRE
+    },
+    count(row: number): void {
+      const genre = items.genreAt(row)
+      counts.set(genre, (counts.get(genre) ?? 0) + 1)
+    },
+  }
 }

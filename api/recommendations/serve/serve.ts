@@ -10,7 +10,7 @@ import type { ServiceKit } from '../../service.ts'
 import type { RecType } from '../candidates/generate.ts'
 import { type GuardedModel, guarded, type ModelPart } from '../model/guarded.ts'
 import type { ModelSource } from '../model/model.ts'
-import type { Arranged } from '../rank/arrange.ts'
+import { type Arranged, cappedAgain } from '../rank/arrange.ts'
 import type { Scored } from '../rank/rank.ts'
 import { RULES_VERSION } from '../rank/rules.ts'
 import { recommend } from '../recommend.ts'
@@ -126,13 +126,16 @@ export function listServer(deps: ServeDeps) {
   }
 
   /**
-   * Returns the last personalized list of a user, without items that can no longer be recommended. Returns undefined if
-   * there is no such list or nothing is left of it.
+   * Returns the last personalized list of a user, without items that can no longer be recommended, and within the limit
+   * per genre. Returns undefined if there is no such list or nothing is left of it.
    */
   function fallback(user: RequestUser): LastList | undefined {
     const kept = last.of(user.id)
     const items = kept?.items.filter(({ itemId }) => isAllowed(user, itemId)) ?? []
-    return kept === undefined || items.length === 0 ? undefined : { ...kept, items }
+    if (kept === undefined || items.length === 0) return undefined
+    if (items.length === kept.items.length) return kept
+    const { list, isCapRelaxed } = cappedAgain(tables.items, items)
+    return { ...kept, items: list, isCapRelaxed }
   }
 
   function isAllowed(user: RequestUser, itemId: bigint): boolean {

@@ -19,12 +19,12 @@ const EVERY_MS = HOUR_MS
  * lost, so the time is far longer than the usual lag of the topology that counts the references. While the topology is
  * further behind, no image is removed.
  */
-const UNTOUCHED_MS = 72 * HOUR_MS
+export const UNTOUCHED_MS = 72 * HOUR_MS
 /**
  * Upper limit for the time from the last upload of an image to a product event that refers to it. The real time is at
  * most a few minutes, because commands that are decided later are dropped.
  */
-const MARGIN_MS = HOUR_MS
+export const MARGIN_MS = HOUR_MS
 
 /**
  * Removes originals that no product uses, and their resized versions. Runs in the first worker slot of each machine.

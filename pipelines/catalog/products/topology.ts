@@ -7,13 +7,13 @@ import { decideProduct } from './decide.ts'
 import { nextPeriodTime, takePeriods } from './periods.ts'
 
 /** Interval between checks for periods that begin or end. A shorter interval would wake an idle worker more often. */
-const RUN_PERIODS_EVERY_MS = 250
+export const RUN_PERIODS_EVERY_MS = 250
 /**
  * Maximum number of products whose periods one tick begins or ends. The number is limited because a tick delays
  * commands. The next tick continues. Many periods begin at midnight, and two thousand products of a partition have to
  * get their prices within a second.
  */
-const PRODUCTS_PER_TICK = 500
+export const PRODUCTS_PER_TICK = 500
 
 /** The only topology that changes products: their content, their prices and price periods, and their status. */
 export const products = topology(

@@ -12,7 +12,7 @@ const EXPIRE_EVERY_MS = 1_000
  */
 const ENDED_PER_TICK = 500
 /** How long an ended cart can still be read. Callers may also repeat a request for that long. */
-const KEPT_AFTER_END_MS = 24 * 3_600_000
+export const KEPT_AFTER_END_MS = 24 * 3_600_000
 
 /** Decides how carts change and end, and emits the outcomes for the stock of their products. */
 export const reservations = topology(

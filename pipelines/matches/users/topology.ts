@@ -136,7 +136,10 @@ export const matchUsers = topology(
     const erasing = timerStore('erasing', { key: utf8 })
     /** Swipes by users without a profile. The key is the swiper and the id of the swipe. */
     const waiting = keyedStore('waiting', { key: utf8, value: avro('matches/SwipeEvent') })
-    /** Swipers who have rows in `waiting`, and the time at which these rows are dropped. */
+    /**
+     * Users who have rows in `waiting`, or whose location waits in `users` for a new profile, and the time at which
+     * these are dropped.
+     */
     const waitingUsers = timerStore('waiting-users', { key: utf8 })
     const stores = [users, swipes, seen, idle, erasing, waiting, waitingUsers]
     const emits = [matchIndex, matchSeen, matchSwipes, pairSwipes, scored]
@@ -204,7 +207,9 @@ export const matchUsers = topology(
 
     function takePlace({ user_id, lat, lon, ts }: LocationUpdate, ctx: RecordContext<string>) {
       const known = userOf(user_id)
-      if (isVoid(known, ts)) return drop('before_deletion')
+      // A location from after a deletion may belong to a new profile that this worker reads later, so it waits.
+      if (ts <= (known.deleted_at ?? -1)) return drop('before_deletion')
+      if (isVoid(known, ts)) scheduleGivingUp(user_id, ctx)
       const active = { ...known, last_active_at: Math.max(known.last_active_at, ts) }
       show(user_id)
       keep(user_id, isNewPlace(known, { lat, lon, ts }) ? { ...active, lat, lon, location_updated_at: ts } : active, ctx)
@@ -228,9 +233,15 @@ export const matchUsers = topology(
       }
       if (swiper.has_profile) return applyOf(event, ctx)
       waiting.put(relationKey(swiper_id, event.swipe_id), event)
-      // The first of the waiting swipes sets the timer. If each swipe set it again, a user who goes on swiping could
-      // store any number of swipes.
-      if (waitingUsers.dueTime(swiper_id) === undefined) waitingUsers.schedule(swiper_id, ctx.now + WAIT_FOR_PROFILE_MS)
+      scheduleGivingUp(swiper_id, ctx)
+    }
+
+    /**
+     * Limits how long the events of a user without a profile wait. The first of these events sets the timer. If each
+     * event set it again, a user who goes on swiping could store any number of swipes.
+     */
+    function scheduleGivingUp(userId: string, ctx: Context): void {
+      if (waitingUsers.dueTime(userId) === undefined) waitingUsers.schedule(userId, ctx.now + WAIT_FOR_PROFILE_MS)
     }
 
     /** Applies a swipe by a user with a profile. */
@@ -306,13 +317,19 @@ export const matchUsers = topology(
       ctx.broadcast(matchIndex, ROLL_KEY, null, { timestamp: now })
     }
 
-    /** Drops some waiting swipes of one user who still has no profile. */
+    /** Drops what waits for the profile of one user: some of the swipes and, after a deletion, the location. */
     function giveUp(now: number): void {
       const [first] = waitingUsers.due(now, 1)
       if (first === undefined) return
       const keys = Array.from(waiting.scan({ ...waitingOf(first.key), limit: SWEPT_PER_TICK }), ([key]) => key)
       for (const key of keys) waiting.delete(key)
-      if (keys.length < SWEPT_PER_TICK) waitingUsers.cancel(first.key)
+      if (keys.length === SWEPT_PER_TICK) return
+      waitingUsers.cancel(first.key)
+      const user = userOf(first.key)
+      if (!isVoid(user, now) || user.location_updated_at === null) return
+      users.put(first.key, { ...user, lat: null, lon: null, location_updated_at: null })
+      users.scrub()
+      logs.erased(now)
     }
 
     /**
@@ -376,7 +393,7 @@ export const matchUsers = topology(
       .tick('forget-swipes', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [users, swipes] }, forgetSwipes)
       .tick('erase-swipes', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [users, swipes, erasing] }, erase)
       .tick('roll-logs', { everyMs: ROLL_EVERY_MS, clock: 'wall', stores, emits }, rollLogs)
-      .tick('give-up', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [waiting, waitingUsers] }, giveUp)
+      .tick('give-up', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [users, waiting, waitingUsers] }, giveUp)
       .tick('forget-seen', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [seen] }, (now) => void seen.expire(now, SWEPT_PER_TICK))
       .beforeCommit('show-changes', { stores: [users, seen], emits: [matchSeen] }, showChanges)
     t.source(scored, INTERNAL).process('take-score', { reads: (_swipe, key) => users.prefetch(key), stores, emits }, takeScore)

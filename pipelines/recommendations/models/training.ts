@@ -70,11 +70,11 @@ const LOWEST_PRIORITY = '19'
  * Time limit of a training run at the lowest priority. By default, runs start every 4 hours, and embeddings must not
  * become older than 6 hours. With this limit, one hour is left for the urgent run that follows a failed one.
  */
-const LOW_TIME_LIMIT_MS = HOUR_MS
+export const LOW_TIME_LIMIT_MS = HOUR_MS
 /**
  * Time limit of an urgent run. A run that takes longer than the default time between the starts of two runs has hung.
  */
-const URGENT_TIME_LIMIT_MS = 4 * HOUR_MS
+export const URGENT_TIME_LIMIT_MS = 4 * HOUR_MS
 const STOP_GRACE_MS = 5_000
 const REASON_CHARACTERS = 500
 

@@ -29,7 +29,7 @@ export interface KnownItems {
 }
 
 /** How long the activity of an unknown item is kept. An item arrives seconds after its first event, or never. */
-const PARKED_MS = HOUR_MS
+export const PARKED_MS = HOUR_MS
 /** Maximum number of unknown items per partition whose activity is kept. */
 export const MAX_PARKED_ITEMS = 1_000
 /** Maximum number of events, pairs and times that are kept per unknown item. They take about 10 KB. */

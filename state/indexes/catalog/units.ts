@@ -1,4 +1,7 @@
-/** Units of measure: the single spelling that the index uses, and the spellings that people use. */
+/**
+ * Units of measure: the single spelling that the index uses, and the spellings that people use. The metre is missing,
+ * because `3M` is a brand and not a length.
+ */
 const SPELLINGS = {
   in: ['in', 'inch', 'inches', 'ins'],
   ft: ['ft', 'foot', 'feet'],
@@ -14,9 +17,13 @@ const SPELLINGS = {
   oz: ['oz', 'ounce', 'ounces'],
   lb: ['lb', 'lbs', 'pound', 'pounds'],
   kg: ['kg', 'kgs', 'kilogram', 'kilograms'],
-  ml: ['ml'],
+  gram: ['g', 'gram', 'grams', 'gramme', 'grammes'],
+  mg: ['mg', 'milligram', 'milligrams'],
+  litre: ['l', 'litre', 'litres', 'liter', 'liters'],
+  ml: ['ml', 'millilitre', 'millilitres', 'milliliter', 'milliliters'],
   volt: ['v', 'volt', 'volts'],
   watt: ['w', 'watt', 'watts'],
+  kw: ['kw', 'kilowatt', 'kilowatts'],
   amp: ['amp', 'amps', 'ampere', 'amperes'],
   hp: ['hp'],
   btu: ['btu', 'btus'],
@@ -32,6 +39,8 @@ const SPELLINGS = {
   psi: ['psi'],
   gb: ['gb'],
   tb: ['tb'],
+  mah: ['mah'],
+  hz: ['hz', 'hertz'],
 } as const
 
 const UNITS: ReadonlyMap<string, string> = new Map(

@@ -91,6 +91,13 @@ test('preferences are stored even if a process whose clock is ahead stored the p
   expect(api.published).toHaveLength(2)
 })
 
+test('an item may be at every limit of its fields', async () => {
+  const attributes = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`${at}`.padEnd(50, 'n'), 'v'.repeat(500)]))
+  const texts = { title: 't'.repeat(500), description: 'd'.repeat(20_000), category_path: 'c'.repeat(500) }
+  const thumbnail_url = `https://example.com/${'x'.repeat(2_028)}`
+  expect((await put('/internal/items/5', { ...texts, attributes, thumbnail_url, popularity: 1 }, 'internal')).status).toBeLessThan(300)
+})
+
 test.each([
   [{ title: '' }],
   [{ title: 't'.repeat(501) }],
@@ -100,6 +107,7 @@ test.each([
   [{ title: 't', status: 'DELETED' }],
   [{ title: 't', thumbnail_url: 'javascript:alert(1)' }],
   [{ title: 't', thumbnail_url: 'https:example.com/1.png' }],
+  [{ title: 't', thumbnail_url: `https://example.com/${'x'.repeat(2_029)}` }],
   [{ title: 't', thumbnail_url: 'http:/example.com/1.png' }],
   [{ title: 't', attributes: Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`n${at}`, 'v'])) }],
   [{ title: 't', attributes: { ['n'.repeat(51)]: 'v' } }],

@@ -21,6 +21,13 @@ test.each([
   ['a negative share watched', { ...VIEW, metadata: { watch_pct: -0.1 } }, 'body.metadata.watch_pct'],
   ['a time 6 minutes ahead', { ...VIEW, timestamp: NOW_SECONDS + 360 }, 'body.timestamp'],
   ['a time 91 days ago', { ...VIEW, timestamp: NOW_SECONDS - 91 * 86_400 }, 'body.timestamp'],
+  ['a dwell time of more than a day', { ...VIEW, metadata: { dwell_time_sec: 86_401 } }, 'body.metadata.dwell_time_sec'],
+  ['the position 10,001', { ...VIEW, context: { position: 10_001 } }, 'body.context.position'],
+  ['a page of 101 characters', { ...VIEW, context: { page: 'p'.repeat(101) } }, 'body.context.page'],
+  ['a device of 101 characters', { ...VIEW, context: { device: 'd'.repeat(101) } }, 'body.context.device'],
+  ['a rec_request_id of 129 characters', { ...VIEW, context: { rec_request_id: 'r'.repeat(129) } }, 'body.context.rec_request_id'],
+  ['a session_id of 129 characters', { ...VIEW, context: { session_id: 's'.repeat(129) } }, 'body.context.session_id'],
+  ['an event_id of 129 characters', { ...VIEW, event_id: 'e'.repeat(129) }, 'body.event_id'],
   ['no item', { event_type: 'VIEW' }, 'body.item_id'],
   ['the item id 0', { ...VIEW, item_id: 0 }, 'body.item_id'],
   ['an item id beyond 64 bits', { ...VIEW, item_id: '9223372036854775808' }, 'body.item_id'],
@@ -31,6 +38,15 @@ test.each([
   expect([status, answer.error]).toEqual([400, 'invalid_request'])
   expect(answer.details.map((detail: { path: string }) => detail.path).join()).toContain(path)
   expect(api.published).toHaveLength(before)
+})
+
+test('an event may be at every limit of its fields', async () => {
+  const context = { page: 'p'.repeat(100), device: 'd'.repeat(100), position: 10_000 }
+  const ids = { rec_request_id: 'r'.repeat(128), session_id: 's'.repeat(128) }
+  const metadata = { dwell_time_sec: 86_400, rating: 5, watch_pct: 1 }
+  const event = { ...VIEW, event_id: 'e'.repeat(128), context: { ...context, ...ids }, metadata }
+  for (const timestamp of [NOW_SECONDS + 300, NOW_SECONDS - 90 * 86_400])
+    expect((await api.send('POST', '/api/v1/events', { user: '42', body: { ...event, timestamp } })).status).toBe(202)
 })
 
 test('the error for an invalid id in a body says what an id must be, and that large ids must be strings', async () => {

@@ -344,6 +344,24 @@ test('a list reports that it was made without neighbours if Redis has lost the n
   expect([healed.degraded, idsOf(healed)[0]]).toEqual([[], '33'])
 })
 
+test('a list that is served again without items that became inactive still has at most three items of a genre among the first 20', async () => {
+  const genreOf = (id: string) => Number(id) % GENRES.length
+  const trending = Array.from({ length: 10 }, (_, index) => BigInt(index * GENRES.length + 1))
+  api.putTrending('all', trending)
+  const before = idsOf(await list('limit=50'))
+  const ofGenre = (ids: readonly string[]) => ids.slice(0, 20).filter((id) => genreOf(id) === 1)
+  expect([ofGenre(before).length, genreOf(before[20]), before.length]).toEqual([3, 1, 50])
+  const gone = before.slice(0, 20).filter((id) => genreOf(id) !== 1)
+  for (const id of gone.slice(0, 2)) api.putItem(BigInt(id), { status: 'INACTIVE' })
+  api.state.isRedisAway = true
+  const after = await list('limit=50')
+  expect([idsOf(after).length, ofGenre(idsOf(after)), after.relaxed]).toEqual([48, ofGenre(before), []])
+  // If too few items of other genres are left, the list says that it exceeds the limit.
+  for (const id of before.filter((id) => genreOf(id) > 2)) api.putItem(BigInt(id), { status: 'INACTIVE' })
+  const few = await list('limit=50')
+  expect([ofGenre(idsOf(few)).length, few.relaxed]).toEqual([idsOf(few).filter((id) => genreOf(id) === 1).length, ['genre_cap']])
+})
+
 test('while Redis is unreachable, a user whose last list has no items left gets a new list', async () => {
   for (let id = 1n; id <= 100n; id++) if (id !== 20n) api.putItem(id, { status: 'INACTIVE' })
   expect(idsOf(await list())).toEqual(['20'])

@@ -290,17 +290,51 @@ test('the view shows a new profile, and a late swipe of the deleted profile reac
 })
 
 test('no data of a deleted user is stored again, even if an API accepts it after the deletion', () => {
-  const { profile, locate, swiped, user, driver } = usersDriver()
+  const { profile, locate, swiped, user, index, driver } = usersDriver()
   profile(ANN)
   profile(ANN, {}, 'delete')
   swiped(swipe(ANN, BOB, 'RIGHT', driver.now + 1))
   locate(ANN, TOWN.lat, TOWN.lon, driver.now + 1)
-  expect(driver.metrics.dropped.get('before_deletion')).toBe(1)
-  expect(user(ANN)).toMatchObject({ lat: null, lon: null, last_swipe: null })
-  expect([driver.store<SeenSetStore<string, string>>('seen').pages(ANN), driver.read(pairSwipes)]).toEqual([[], []])
-  // The swipe waits for a new profile, but not for long.
+  expect(user(ANN)).toMatchObject({ last_swipe: null })
+  expect([driver.store<SeenSetStore<string, string>>('seen').pages(ANN), driver.read(pairSwipes), index()]).toEqual([[], [], []])
+  expect(
+    driver
+      .read(matchSeen)
+      .filter(({ key }) => key === `${ANN}:self`)
+      .at(-1)?.value,
+  ).toBeNull()
+  // The swipe and the location wait for a new profile, but not for long.
   driver.advanceWallClock(11 * MINUTE_MS)
   expect([...driver.store<KeyedStore<string, SwipeEvent>>('waiting').scan()]).toEqual([])
+  expect(user(ANN)).toMatchObject({ lat: null, lon: null, location_updated_at: null })
+})
+
+test('a location that no new profile claims is erased like the data of a deletion: the broker closes its segments', () => {
+  const { profile, locate, driver } = usersDriver()
+  const rolls = () =>
+    driver.broker.records('match-users-users-changelog').filter(({ key }) => String(Buffer.from(key!)) === ROLL_KEY).length
+  profile(ANN)
+  profile(ANN, {}, 'delete')
+  driver.advanceWallClock(60 * MINUTE_MS)
+  const before = rolls()
+  locate(ANN, TOWN.lat, TOWN.lon)
+  driver.advanceWallClock(60 * MINUTE_MS)
+  expect(rolls()).toBeGreaterThan(before)
+})
+
+test('a location of a user who has returned counts even if it is read before the new profile', () => {
+  const { profile, locate, index, driver } = usersDriver()
+  profile(ANN)
+  profile(ANN, {}, 'delete')
+  const deletedAt = driver.now
+  locate(ANN, 1, 1, deletedAt)
+  locate(ANN, TOWN.lat, TOWN.lon, deletedAt + 2)
+  expect(index()).toEqual([])
+  profile(ANN)
+  expect(index()).toMatchObject([{ userId: ANN, place: TOWN }])
+  // The location is no longer waiting, so it stays.
+  driver.advanceWallClock(11 * MINUTE_MS)
+  expect(index()).toMatchObject([{ userId: ANN, place: TOWN }])
 })
 
 test('a swipe of a user who has returned counts even if it is read before the new profile', () => {

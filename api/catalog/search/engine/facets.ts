@@ -6,9 +6,9 @@ import { type Dimension, filterClauses, otherClauses } from './filters.ts'
 import { selecting } from './hits.ts'
 import type { Query } from './query.ts'
 
-const MOST_BRANDS = 50
-const MOST_CATEGORIES = 50
-const MOST_ATTRIBUTES = 200
+export const MOST_BRANDS = 50
+export const MOST_CATEGORIES = 50
+export const MOST_ATTRIBUTES = 200
 const STARS = [4, 3, 2, 1] as const
 const BANDS_OF_STARS = 6
 

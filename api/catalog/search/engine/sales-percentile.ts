@@ -6,7 +6,7 @@ import type { ProductIndex } from './product-index.ts'
  * it.
  */
 const RENEWED_AFTER_MS = 10 * 60_000
-const PERCENT = 99
+export const PERCENT = 99
 
 /** Returns the 99th percentile of `sales_log` among products with sales; null if nothing was sold. */
 export type SalesPercentile = () => Promise<number | null>

@@ -22,7 +22,7 @@ export interface AnswerDeps {
 }
 
 const CENTS = 100
-const LOGGED_PRODUCTS = 10
+export const LOGGED_PRODUCTS = 10
 
 /** Returns the body of the answer. Throws ApiError `not_ready` until the categories are read. */
 export async function answerOf(request: SearchRequest, found: Found, deps: AnswerDeps) {

@@ -38,7 +38,7 @@ const MOST_WORDS = 24
  * Maximum number of words of all synonyms together. The search server refuses queries with more than a thousand
  * clauses, and each of these words is one clause.
  */
-const MOST_SYNONYM_WORDS = 200
+export const MOST_SYNONYM_WORDS = 200
 
 /** Returns the plan for the exact words of a query; undefined if the query has no words. */
 export function planOf(query: string, synonyms: Synonyms): TextPlan | undefined {

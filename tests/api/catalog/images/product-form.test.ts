@@ -161,6 +161,21 @@ test("a list combines the product's images with new files, and changes their pro
   ])
 })
 
+test('of two entries with the same picture, the first counts, but a list that names the picture for two variants is refused', () => {
+  const uploads = [stored('x'), stored('x')]
+  const listOf = (...skus: (string | null)[]) => skus.map((sku, upload) => ({ upload, alt_text: String(upload), sku }))
+  for (const skus of [
+    ['a', 'a'],
+    ['a', null],
+    [null, 'a'],
+  ])
+    expect(offeredImages({ list: listOf(...skus), uploads, skus: ['a', 'b'] }, PRESENT)).toMatchObject([{ sku: skus[0], alt_text: '0' }])
+  for (const list of [listOf('a', 'b'), [listOf('a')[0], { upload: 0, sku: 'b' }]])
+    expect(() => offeredImages({ list, uploads: uploads.slice(0, list[1].upload! + 1), skus: ['a', 'b'] }, PRESENT)).toThrow(
+      expect.objectContaining({ options: { details: [expect.objectContaining({ path: 'body.images[1].sku' })] } }),
+    )
+})
+
 test('positions change the order of a list, and an image without a position keeps its place', () => {
   const list = [{ upload: 0, position: 9 }, { image_id: 11 }, { upload: 1, position: 0 }]
   const images = offeredImages({ list, uploads: [stored('x'), stored('y')], skus: ['a'] }, PRESENT)!

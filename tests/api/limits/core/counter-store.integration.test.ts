@@ -251,6 +251,23 @@ test('a clock that goes backwards frees no units', async () => {
   }
 })
 
+test('after a clock was a day ahead, counters keep what was used, but count on from the present time', async () => {
+  const { redis, store, setTime } = await clocked()
+  for (const burst of [0, 2]) {
+    const counter = counterOf({ limit: 2, windowSeconds: 10, burst })
+    await setTime(86_500e6)
+    await take(store, counter, 2 + burst)
+    await setTime(100e6)
+    expect(await take(store, counter)).toBe(false)
+    expect(await redis.pttl(counter.key)).toBeLessThanOrEqual(20_000)
+    // A token of the bucket takes five seconds.
+    await setTime(105e6)
+    expect(await take(store, counter)).toBe(burst > 0)
+    await setTime(116e6)
+    expect(await take(store, counter)).toBe(true)
+  }
+})
+
 test('a window counter expires one to two windows after its last request, and a token bucket does not expire before it is full', async () => {
   const { redis, store, setTime } = await clocked()
   await setTime(START_US)

@@ -20,8 +20,8 @@ function settings() {
       return () => void waiting.delete(run)
     },
   })
-  function put(limit: number): void {
-    rules.set('one', ruleOf({ rule_id: 'one', endpoint_pattern: '*', limit_count: limit, window_seconds: 60 }))
+  function put(limit: number, endpoint_pattern = '*'): void {
+    rules.set('one', ruleOf({ rule_id: 'one', endpoint_pattern, limit_count: limit, window_seconds: 60 }))
     inForce.changed()
   }
   function later(): void {
@@ -30,7 +30,7 @@ function settings() {
       run()
     }
   }
-  const limit = () => inForce.table()?.match('GET', '/a', CALLER)[0]?.rule.limit_count
+  const limit = (path = '/a') => inForce.table()?.match('GET', path, CALLER)[0]?.rule.limit_count
   return { inForce, state, waiting, put, later, limit }
 }
 
@@ -55,6 +55,13 @@ test('changes that arrive together are compiled together, outside of requests', 
   put(101)
   later()
   expect([limit(), state.compiled]).toEqual([101, 3])
+})
+
+test('a pattern that an earlier release stored in another encoding applies to normalised paths', () => {
+  const { inForce, put, limit } = settings()
+  put(1, 'GET /a/%7Euser%2fx')
+  inForce.ready()
+  expect(limit('/a/~user%2Fx')).toBe(1)
 })
 
 test('nothing is compiled after closing', () => {

@@ -36,6 +36,22 @@ test.each([
   expect(items.rankedAt(items.rowOf(1n), START)).toMatchObject({ givenPopularity: given, popularity: 50 * given })
 })
 
+test.each([
+  [0, 1],
+  [100, 1],
+  [101, 0.9975],
+  [300, 0.5],
+  [499, 0.0025],
+  [500, 0],
+  [501, 0],
+])('of an item with %d interactions, the given popularity has the weight %d', (interactions, weight) => {
+  const items = itemTable()
+  const counts = { popularity: 0, entered: 0, recent: 0, shown: 0, chosen: 0, events: 0, purchases: 0, ratings: 0, rating_sum: 0 }
+  items.putItem(1n, { ...item, popularity: 1 })
+  items.putStats(1n, { ...counts, at: START, interactions })
+  expect(items.rankedAt(items.rowOf(1n), START).popularity).toBeCloseTo(50 * weight, 6)
+})
+
 test('a number of interactions that does not fit into the column counts as the maximum of the column', () => {
   const items = itemTable()
   const counts = { popularity: 0, entered: 0, recent: 0, shown: 0, chosen: 0, events: 0, purchases: 0, ratings: 0, rating_sum: 0 }

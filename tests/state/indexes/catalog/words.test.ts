@@ -21,6 +21,17 @@ describe('words', () => {
     ['DeckOver Crème', ['deckover', 'creme']],
     ["Scott's BLACK+DECKER", ['scotts', 'black', 'decker']],
     ['5 pounds', ['5', '5lb']],
+    ['500g oats', ['500', '500gram', 'oats']],
+    ['500 g oats', ['500', '500gram', 'oats']],
+    ['500 Grams oats', ['500', '500gram', 'oats']],
+    ['4.5l pan', ['4.5', '4.5litre', 'pan']],
+    ['4.5-Liter pan', ['4.5', '4.5litre', 'pan']],
+    ['250 milliliters', ['250', '250ml']],
+    ['20mg', ['20', '20mg']],
+    ['2 kilowatts', ['2', '2kw']],
+    ['2150mAh', ['2150', '2150mah']],
+    ['60 hertz', ['60', '60hz']],
+    ['3M tape', ['3m', 'tape']],
   ])('of %s', (text, expected) => {
     expect(texts(text)).toEqual(expected)
   })
