@@ -37,7 +37,7 @@ export interface Readiness {
  * Default time limit of a probe. If a probe hangs, its dependency counts as missing, so that the probe does not block
  * the health check.
  */
-const PROBE_TIMEOUT_MS = 2_000
+export const PROBE_TIMEOUT_MS = 2_000
 /**
  * By default, a report is reused for this long, so that requests for the public health check cannot overload the
  * process.

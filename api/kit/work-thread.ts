@@ -10,7 +10,7 @@ export interface WorkThread<Q, A> {
   close(): Promise<void>
 }
 
-export interface WorkThreadOptions {
+export interface WorkThreadOptions<Q = never> {
   /**
    * Time limit of a request, counted from the moment when the thread receives it. A request that exceeds the limit
    * fails, and the thread is stopped. Other requests do not fail.
@@ -25,6 +25,8 @@ export interface WorkThreadOptions {
    * @default 30000
    */
   readonly startLimitMs?: number
+  /** Called with each request that exceeds `timeoutMs`. */
+  onSlow?(request: Q): void
 }
 
 /** Default time limit for the start of the thread. Loading its modules takes about a second on a busy machine. */
@@ -57,7 +59,7 @@ interface Thread<A> {
  * requests do not fail when the thread is stopped.
  * @param module the code of the thread. It must call `answerRequests`.
  */
-export function workThread<Q, A>(module: URL, options: WorkThreadOptions): WorkThread<Q, A> {
+export function workThread<Q, A>(module: URL, options: WorkThreadOptions<Q>): WorkThread<Q, A> {
   const { timeoutMs, maxWaitMs, maxWaiting, startLimitMs = START_LIMIT_MS } = options
   /** Waiting requests in order of arrival. */
   const queue = new Set<Waiting<Q, A>>()
@@ -134,7 +136,9 @@ export function workThread<Q, A>(module: URL, options: WorkThreadOptions): WorkT
     const { promise, resolve } = Promise.withResolvers<A | undefined>()
     thread.settle = resolve
     const stopIfBusy = () => {
-      if (thread.settle === resolve) void stop(thread)
+      if (thread.settle !== resolve) return
+      options.onSlow?.(request)
+      void stop(thread)
     }
     // After a pause of the whole process, an answer of the thread may have arrived but not been processed yet.
     // `setImmediate` lets the process receive it first.

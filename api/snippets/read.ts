@@ -32,6 +32,8 @@ export interface ReadDeps {
 }
 
 export interface ReadRequest extends CommandRequest {
+  /** The session that identifies the caller; undefined for an anonymous caller, and for a caller that sent a token. */
+  readonly session: object | undefined
   readonly method: string
   readonly ifNoneMatch: string | undefined
   /** Whether the request is a prefetch or comes from a robot, such as a link preview. */
@@ -184,10 +186,12 @@ export type SnippetReads = ReturnType<typeof snippetReads>
 /**
  * Returns whether a person should first confirm the read on the page. Prefetches, link previews and browsers that open
  * the address would otherwise use up limited reads unintentionally, and many previews look like browsers. A token or an
- * Idempotency-Key proves that the caller intends to read.
+ * Idempotency-Key proves that the caller intends to read. A session does not, because browsers send its cookie on their
+ * own.
  */
 function asksFirst(from: ReadRequest, { readsLeft }: SnippetRecord): boolean {
-  if (readsLeft === undefined || from.caller !== undefined || from.idempotencyKey !== undefined) return false
+  const hasToken = from.caller !== undefined && from.session === undefined
+  if (readsLeft === undefined || hasToken || from.idempotencyKey !== undefined) return false
   return from.isSpeculative() || from.isNavigation()
 }
 

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { readApiConfig } from '../../api/config.ts'
 import { API_HEAP_ENV, API_HEAP_FLAGS } from '../../api/heap-flags.ts'
+import { PROBE_TIMEOUT_MS } from '../../api/kit/readiness.ts'
 import { localConfig } from '../../deploy/local/config.ts'
 import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
 import { PERSISTENCE } from '../../deploy/local/redis.ts'
@@ -204,12 +205,14 @@ describe('ports', () => {
   test.each(ofKind('StatefulSet'))('of $metadata.name agree with its settings, probes, services and network policies', (workload) => {
     const { env } = kubernetesContainer(workload)
     const { ports, livenessProbe, readinessProbe } = containerOf(workload)
+    const scraped = Number(workload.spec.template.metadata.annotations['prometheus.io/port'])
     const declared = ports.map(({ containerPort }: Document) => containerPort)
     expect(declared).toEqual(portsOf(env))
-    const main = ports[0].name
+    // Connections of callers can use up the ports of an API, but not the port for operations.
+    const internal = ports.find(({ containerPort }: Document) => containerPort === scraped).name
     expect([livenessProbe.httpGet, readinessProbe.httpGet]).toEqual([
-      { path: '/livez', port: main },
-      { path: '/readyz', port: main },
+      { path: '/livez', port: internal },
+      { path: '/readyz', port: ports[0].name },
     ])
     const component = workload.metadata.name
     const selects = ({ spec }: Document) => (spec.selector.matchLabels ?? spec.selector)['app.kubernetes.io/component'] === component
@@ -222,7 +225,6 @@ describe('ports', () => {
       spec.ingress.flatMap((rule: Document) => rule.ports.map(({ port }: Document) => port)),
     )
     expect(open).toEqual(expect.arrayContaining(declared))
-    const scraped = Number(workload.spec.template.metadata.annotations['prometheus.io/port'])
     expect(scraped).toBe(Number(env.HEALTH_PORT ?? env.OPERATIONS_PORT))
   })
 
@@ -243,6 +245,21 @@ describe('ports', () => {
       expect([name, checked.length]).toEqual([name, service.command.at(-1) === 'deploy/local/topics.ts' ? 0 : 1])
     }
   })
+})
+
+test('the readiness probe of each pod waits longer than a report takes while a server hangs', () => {
+  const MS_PER_SECOND = 1_000
+  const timeouts = workloads.map((workload) => containerOf(workload).readinessProbe.timeoutSeconds * MS_PER_SECOND)
+  expect(timeouts.filter((timeoutMs) => timeoutMs <= PROBE_TIMEOUT_MS)).toEqual([])
+})
+
+test('the statements that create a user for analysts work in Compose, and name the database that has the tables', () => {
+  const { database, username } = readPipelinesConfig(composeContainer(ownServices.find(([name]) => name === 'worker')!).env).clickhouse
+  const server: Env = compose.services.clickhouse.environment
+  // The image removes the user `default`, so this is the only user that could create others.
+  expect([server.CLICKHOUSE_USER, server.CLICKHOUSE_DEFAULT_ACCESS_MANAGEMENT]).toEqual([username, '1'])
+  const granted = [...source('docs/tables.md').matchAll(/^GRANT SELECT ON (\w+)\.\w+ TO/gm)].map(([, name]) => name)
+  expect(granted).toEqual([database])
 })
 
 test('the grace period of each pod is longer than the delay and the time limit for draining together', () => {

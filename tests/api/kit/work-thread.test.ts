@@ -31,6 +31,15 @@ test('a request that takes too long or fails does not affect the requests behind
   expect(await Promise.all([stuck, ...healthy, failing, last])).toEqual([undefined, ...names(3), undefined, 'last'])
 })
 
+test('only a request that takes too long is reported as slow', async () => {
+  const slow: string[] = []
+  const thread = slowThread({ onSlow: ({ name }: SlowRequest) => slow.push(name) })
+  const stuck = thread.ask({ name: 'stuck', takesMs: LONG_MS })
+  const others = [thread.ask({ name: 'failing', takesMs: 0, fails: true }), thread.ask({ name: 'healthy', takesMs: 0 })]
+  expect([await stuck, ...(await Promise.all(others))]).toEqual([undefined, undefined, 'healthy'])
+  expect(slow).toEqual(['stuck'])
+})
+
 test('a request that waits longer than its limit is aborted, and the running request is not disturbed', async () => {
   const thread = slowThread({ timeoutMs: LONG_MS, maxWaitMs: 20 })
   expect(await thread.ask({ name: 'ready', takesMs: 0 })).toBe('ready')

@@ -13,6 +13,7 @@ const SPECULATIVE: readonly [string, Record<string, string>][] = [
   ['Facebook', { 'user-agent': 'facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)' }],
   ['Skype', { 'user-agent': 'Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5' }],
 ]
+const ALICE = { sub: '42', preferred_username: 'alice' }
 const DELIBERATE: readonly [string, Record<string, string>][] = [
   ['curl', { accept: '*/*', 'user-agent': 'curl/8.5.0' }],
   ['a library', { 'user-agent': 'python-requests/2.32.0' }],
@@ -40,6 +41,30 @@ describe('a snippet with limited reads', () => {
     }
     expect((await send('GET', `/p/${id}`, { headers })).text).toContain('id="reveal"')
     expect((await send('GET', `${path}/raw`)).text).toBe('secret')
+  })
+
+  test.each([
+    ['opens the address', { 'sec-fetch-mode': 'navigate', 'sec-fetch-site': 'none' }],
+    ['loads the address in advance', { 'sec-purpose': 'prefetch;prerender', 'sec-fetch-mode': 'navigate', 'sec-fetch-site': 'none' }],
+  ])('is not read by a browser that %s with the cookie of a session, because browsers send it on their own', async (_what, browser) => {
+    const { bearer, create, send } = await snippetsApi()
+    const { body } = await create({ content: 'secret', burn_after_reads: 1, visibility: 'private' }, ALICE)
+    const [path, raw] = [`/api/v1/pastes/${body.paste_id}`, `/api/v1/pastes/${body.paste_id}/raw`]
+    const { authorization } = await bearer(ALICE)
+    const headers = { cookie: `millrace-session=${authorization.slice('Bearer '.length)}`, accept: 'text/html', ...browser }
+    for (const address of [path, raw]) {
+      const { status, headers: sent } = await send('GET', address, { headers })
+      expect([status, sent.get('location')]).toEqual([303, `/p/${body.paste_id}`])
+    }
+    const byScript = { cookie: headers.cookie, 'sec-fetch-mode': 'same-origin', 'sec-fetch-site': 'same-origin' }
+    expect((await send('GET', raw, { headers: byScript })).text).toBe('secret')
+  })
+
+  test('is read by a browser that sends a token', async () => {
+    const { create, send } = await snippetsApi()
+    const { body } = await create({ content: 'secret', burn_after_reads: 1, visibility: 'private' }, ALICE)
+    const headers = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
+    expect((await send('GET', `/api/v1/pastes/${body.paste_id}/raw`, { as: ALICE, headers })).text).toBe('secret')
   })
 
   test.each(DELIBERATE)('is read by %s', async (_who, headers) => {
