@@ -26,7 +26,7 @@ const FAST_JAVA = { JAVA_TOOL_OPTIONS: TEST_JAVA_OPTIONS.join(' ') }
 
 /**
  * Settings for tests that do not need all services. With fewer processes and servers, these tests take half the time.
- * Two other tests run all services.
+ * The test with the demo stream runs all services.
  */
 const FEW_SERVICES = { API_SERVICES: 'links', PIPELINES: 'links' }
 
@@ -115,11 +115,11 @@ const clickhouse = ({ env, home }: Installation) =>
 test(
   'npm start appears in the status, refuses a second start, continues with the same data after a stop, and deletes the data with --reset',
   async () => {
-    const where = await installation()
+    const where = withFewServices(await installation())
     const first = run('start.ts', where)
     await first.ready()
     expect((await fetch(`http://${LOOPBACK}:${where.env.API_PORT}/livez`)).status).toBe(200)
-    expect(await (await fetch(`http://${LOOPBACK}:${where.env.SCHEMA_REGISTRY_PORT}/subjects`)).json()).toContain('tweets-value')
+    expect(await (await fetch(`http://${LOOPBACK}:${where.env.SCHEMA_REGISTRY_PORT}/subjects`)).json()).toContain('clicks-value')
     const redis = new Redis(`redis://${LOOPBACK}:${where.env.REDIS_PORT}`)
     await redis.set('kept', 'yes')
     redis.disconnect()
@@ -150,7 +150,7 @@ test(
     await rows.close()
     expect(await again.stop('SIGTERM')).toBe(0)
 
-    const fresh = run('start.ts', withFewServices(where), ['--reset'])
+    const fresh = run('start.ts', where, ['--reset'])
     await fresh.ready()
     const empty = new Redis(`redis://${LOOPBACK}:${where.env.REDIS_PORT}`)
     expect(await empty.get('kept')).toBeNull()
