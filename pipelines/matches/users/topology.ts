@@ -326,8 +326,8 @@ export const matchUsers = topology(
       if (keys.length === SWEPT_PER_TICK) return
       waitingUsers.cancel(first.key)
       const user = userOf(first.key)
-      if (!isVoid(user, now) || user.location_updated_at === null) return
-      users.put(first.key, { ...user, lat: null, lon: null, location_updated_at: null })
+      if (isShown(user) || user.last_active_at === NEW_USER.last_active_at) return
+      users.put(first.key, { ...NEW_USER, deleted_at: user.deleted_at })
       users.scrub()
       logs.erased(now)
     }

@@ -2,8 +2,8 @@
 import { ignoreHeldEnter, isRepeatedClick, make } from '../../../kit/page/browser/elements.js'
 
 /**
- * Creates a button for actions that affect many payments. The button acts on the second press. When it loses the focus,
- * it forgets the first press. A double click or a held Enter key counts as one press.
+ * Creates a button for actions that affect many payments or discard unsaved input. The button acts on the second press.
+ * When it loses the focus, it forgets the first press. A double click or a held Enter key counts as one press.
  * @param {string} label
  * @param {string} question the label after the first press
  * @param {() => Promise<unknown>} act

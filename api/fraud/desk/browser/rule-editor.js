@@ -105,7 +105,7 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
       savedContent = contentOf(sent)
     } catch (error) {
       if (isOpen() && onFaults(error)) return
-      if (known !== undefined && isConflict(error)) await takeOver(sent, isOpen)
+      if (isOpen() && isConflict(error)) await takeOver(sent, isOpen)
       throw error
     }
     onSuccess()
