@@ -21,8 +21,8 @@ export interface TopicFollower {
   /** The offset of the next record in each partition. */
   readonly positions: ReadonlyMap<number, number>
   /**
-   * For each position, the latest leader epoch in which the log is known to contain all records before it. Positions
-   * whose epoch is unknown are missing.
+   * For each position, the latest leader epoch in which the log is known to contain all records before it. If it is
+   * unknown, the position is missing here or has the epoch -1.
    */
   readonly epochs: ReadonlyMap<number, number>
   /** The id of the topic that the positions belong to; undefined before it is known. */

@@ -20,9 +20,9 @@ const FORMER_KEPT_MS = 2_000
 
 /**
  * Makes sure that an index exists. Builds the index on request. Also builds it if it does not exist, has lost its data,
- * was filled from another log, or is ahead of its topic. The same applies if it was built with a `version`, settings or
- * mappings that differ from those of this program. Searches use the old index until the new index is complete. If an
- * earlier keeper has left a build unfinished, continues that build.
+ * was filled from another log, is ahead of its topic, or lacks new partitions of its topic. The same applies if it was
+ * built with a `version`, settings or mappings that differ from those of this program. Searches use the old index until
+ * the new index is complete. If an earlier keeper has left a build unfinished, continues that build.
  */
 export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unknown, unknown>): Promise<void> {
   const { index, topic, client, runtime } = deps

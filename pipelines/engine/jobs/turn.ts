@@ -145,10 +145,12 @@ export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobT
     const committed = await group.committed([place])
     const known = committed.get(partitionKey(place.topic, place.partition))
     topicId = (await transport.topicIds([place.topic])).get(place.topic) ?? ''
-    // The epochs of an earlier topic mean nothing in this one.
-    const isSameTopic = topicId !== '' && topicIdIn(known?.metadata ?? '') === topicId
-    const fromEpoch = isSameTopic ? known?.leaderEpoch : undefined
-    queue = requestQueue({ place, from: known?.offset ?? 0, fromEpoch, requests, serdes, transport, signal, runtime })
+    const committedIn = topicIdIn(known?.metadata ?? '') ?? ''
+    // The offsets and epochs of an earlier topic mean nothing in this one. Earlier versions did not commit the id.
+    const isOfOtherTopic = topicId !== '' && committedIn !== '' && committedIn !== topicId
+    const from = known === undefined || isOfOtherTopic ? 0 : known.offset
+    const fromEpoch = topicId !== '' && committedIn === topicId ? known?.leaderEpoch : undefined
+    queue = requestQueue({ place, from, fromEpoch, requests, serdes, transport, signal, runtime })
   } catch (error) {
     await close()
     throw error

@@ -362,6 +362,13 @@ test.each(['gzip', 'lz4', 'zstd'] as const)('data that was compressed as several
   expect(() => decompress(number, packed.subarray(0, -6), whole.length)).toThrow(`cannot be decompressed with ${codec}`)
 })
 
+test('data of more than a thousand zstd frames is refused, because it would stop the process for seconds', () => {
+  const number = COMPRESSIONS.indexOf('zstd')
+  const frames = Array.from({ length: 1_001 }, () => compress('zstd', Buffer.from('x')))
+  expect(decompress(number, Buffer.concat(frames.slice(1)), 2_000)?.length).toBe(1_000)
+  expect(() => decompress(number, Buffer.concat(frames), 2_000)).toThrow('cannot be decompressed with zstd')
+})
+
 test('our LZ4 decompressor reads data that the protocol package has compressed, and refuses damaged data without reading past its end', () => {
   const part = fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 90 }), fc.integer({ min: 1, max: 400 }))
   fc.assert(

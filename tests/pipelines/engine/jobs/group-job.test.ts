@@ -101,7 +101,7 @@ test('a process that continues names the leader epoch, so that it notices if the
   await eventually(() => epochs.slice(before)).toEqual([EPOCH])
 })
 
-test('a process that continues names no leader epoch of an earlier topic', async () => {
+test('a process that continues reads a topic that was created again from its beginning, and names no leader epoch', async () => {
   const { start, order, reported, epochs, broker } = world()
   const first = start('a', clerk('a'))
   order('one')
@@ -109,9 +109,12 @@ test('a process that continues names no leader epoch of an earlier topic', async
   await first.stop()
   broker.deleteTopic('orders')
   broker.createTopic({ name: 'orders', partitions: 1 })
+  order('new one')
+  order('new two')
   const before = epochs.length
   start('b', clerk('b'))
-  await eventually(() => epochs.slice(before)).toEqual([undefined])
+  await eventually(reported).toEqual(['a one', 'b new one', 'b new two'])
+  expect(epochs.slice(before)).toEqual([undefined])
 })
 
 test('after a turn has failed, another turn begins and again gets the request that was not completed', async () => {
