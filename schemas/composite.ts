@@ -53,7 +53,7 @@ function unescaped(buffer: Buffer, start: number, end: number): Buffer {
   let nuls = 0
   let at = buffer.indexOf(END, start)
   for (; at >= 0 && at + 1 < end && buffer[at + 1] === ESCAPED_NUL; at = buffer.indexOf(END, at + 2)) nuls++
-  if (at < 0 || at + 1 >= end || buffer[at + 1] !== END) throw new CodecError('the text part of the key has no end')
+  if (at < 0 || at + 1 >= end || buffer[at + 1] !== END) throw new CodecError('the text part of the key is not terminated')
   nextPart = at + 2
   if (nuls === 0) return buffer.subarray(start, at)
   const bytes = Buffer.allocUnsafe(at - start - nuls)

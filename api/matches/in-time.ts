@@ -7,7 +7,7 @@ import { ApiError, errors } from '../kit/errors.ts'
  */
 export async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>()
-  const late = () => reject(new ApiError(errors.unavailable, { message: 'The views do not respond in time. Try again shortly.' }))
+  const late = () => reject(new ApiError(errors.unavailable, { message: 'The view store did not respond in time. Try again shortly.' }))
   const timer = setTimeout(() => setImmediate(late), timeoutMs)
   work.then(resolve, reject)
   try {

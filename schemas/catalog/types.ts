@@ -579,7 +579,7 @@ export interface StockRow {
   first_end: number
 }
 
-/** Terms that searches treat as equal. Topic catalog-synonyms, key: the name of the group. */
+/** A group of synonyms. Topic catalog-synonyms, key: the name of the group. */
 export interface SynonymGroup {
   terms: string[]
   /** true: a search for the first term finds the others, but not the reverse; false: a search for any term finds the others */

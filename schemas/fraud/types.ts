@@ -121,7 +121,7 @@ export interface FraudCaseEntry {
 
 export type FraudCaseAction = 'OPENED' | 'CHANGED' | 'VERDICT'
 
-/** A request of an analyst about the case of a transaction. Body of topic fraud-case-commands, key: transaction_id. */
+/** An analyst's request to change the case of a transaction, or to give a verdict on the transaction. Body of topic fraud-case-commands, key: transaction_id. */
 export interface FraudCaseCommand {
   /** the subject of the caller's token */
   actor: string

@@ -35,7 +35,7 @@ export interface PackedStore<K, V> extends Omit<KeyedStore<K, V>, 'scrub' | 'rol
   find(key: Uint8Array, start: number, end: number, hash: number): Readonly<ByteSpan> | undefined
   /** Like `find`, but encodes the key itself. */
   findKey(key: K): Readonly<ByteSpan> | undefined
-  /** Replaces a row with these bytes, which must be an encoded value. */
+  /** Sets the value of a row, and adds the row if there is none. `value` must contain an encoded value. */
   write(key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan>): void
   /** Like `write`, but encodes the key itself. */
   writeKey(key: K, value: Readonly<ByteSpan>): void

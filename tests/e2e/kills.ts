@@ -114,7 +114,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
         return new Set(lists.map(({ as_of }) => as_of)).size === 1
       }
       await waitUntil(isOfOneWindow, {
-        what: `a list of ${woeid} for the same window on all APIs`,
+        what: `lists for ${woeid} with the same window on all APIs`,
         timeoutMs: RECOVERY_TIMEOUT_MS,
         intervalMs: LOOK_EVERY_MS,
       })

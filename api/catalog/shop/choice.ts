@@ -42,8 +42,8 @@ export function parametersOf({ brands, attributes, ...single }: Choice): Record<
 }
 
 /**
- * Returns the address of the page for a choice after some changes. Unless `changes` contains a page number, the address
- * leads to the first page.
+ * Applies changes to a choice, and returns the address of the page for the result. Unless `changes` contains a page
+ * number, the address leads to the first page.
  */
 export function addressOf(choice: Choice, changes: Partial<Choice>): string {
   const { brands, attributes, ...single } = { ...choice, page: '', ...changes }

@@ -10,7 +10,7 @@ export type History = z.infer<typeof HistorySchema>
 
 /** The ranges that the page offers, with the length of their steps. */
 export const RANGES = {
-  day: { name: 'Last day', hours: 24, resolution: '15m', step: 'quarter of an hour' },
+  day: { name: 'Last day', hours: 24, resolution: '15m', step: '15 minutes' },
   week: { name: 'Last week', hours: 168, resolution: '1h', step: 'hour' },
   quarter: { name: 'Last 90 days', hours: 2_160, resolution: '1d', step: 'day' },
 } as const
@@ -31,7 +31,7 @@ export function termPage(history: History, region: Region, range: Range, safe: b
 ${
   total === 0
     ? html`<p class="note">Nobody has used this term ${placeText(region)} in this period.</p>`
-    : html`<p>${name}: ${countText(total)} tweets, at most ${countText(greatest.volume)} in the ${step} from ${timeText(greatest.ts)}.</p>
+    : html`<p>${name}: ${countText(total)} tweets, with a peak of ${countText(greatest.volume)} in the ${step} from ${timeText(greatest.ts)}.</p>
 ${chart(volumes)}
 <p class="ends soft"><span>${timeText(points[0].ts)}</span><span>${timeText(points.at(-1)!.ts)}</span></p>
 <details><summary>Numbers</summary><div class="wide"><table><thead><tr><th scope="col">From</th><th scope="col" class="number">Tweets</th></tr></thead>

@@ -231,8 +231,9 @@ export function standbys(deps: StandbyDeps): Standbys {
 
   function askBeside(fresh: readonly Copy[]): void {
     const places = fresh.map(({ place }) => place)
-    // A copy may have ended since the request. Its task may even have run here in the meantime, so that the answer no
-    // longer fits the state on disk, and a new copy waits for its own answer.
+    // Skips copies that have ended since their changelog offsets were requested. The task of such a copy may have run
+    // here in the meantime, so the offsets may no longer match the state on disk. If a new copy of the same task has
+    // begun, it has requested offsets of its own.
     const stillWanted = () => fresh.filter((copy) => copies.get(copy.place.id) === copy)
     fetchChangelogOffsets(places, runtime.now(), deps).then(
       (offsets) =>

@@ -7,7 +7,10 @@ import type { ProductSearch, SynonymGroup } from '../types.ts'
 /** Retention in the topic. The ClickHouse table keeps searches longer. */
 const SEARCHES_KEPT_DAYS = 7
 
-/** Terms that searches treat as equal; key: the name of the group. Every API process keeps all groups in memory. */
+/**
+ * Groups of synonyms; key: the name of the group. A search for a term also finds its synonyms; in a one-way group, this
+ * applies only to the first term. Every API process keeps all groups in memory.
+ */
 export const catalogSynonyms: Topic<string, SynonymGroup> = {
   name: 'catalog-synonyms',
   key: utf8,

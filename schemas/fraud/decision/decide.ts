@@ -11,7 +11,7 @@ export interface DecisionInput {
   readonly action: RuleAction | undefined
   /**
    * The scores of the models; undefined while the models are unavailable. If the scores are undefined, or any of them
-   * is not a probability, the rules alone decide.
+   * is not a probability, the model score is 0, so the models do not affect the decision.
    */
   readonly scores: ModelScores | undefined
   /** True if the user's profile could not be read. False for a new user, whose empty profile was read. */

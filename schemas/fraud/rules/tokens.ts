@@ -127,7 +127,7 @@ function stringAt(text: string, start: number, quote: string): Token {
       throw stringFault(at, at + 1, 'The string has a line break or control character.', ['an escape such as \\n or \\u0007'])
     }
   }
-  throw stringFault(start, text.length, 'The string has no end.', [quote])
+  throw stringFault(start, text.length, 'The closing quote of the string is missing.', [quote])
 }
 
 function escapeAt(text: string, at: number): { value: string; length: number } {

@@ -66,8 +66,8 @@ const GROWTH = 6
 /** Factor by which the last layer may be larger than the ratio allows, so that no small layer follows it. */
 const LAST_LAYER_FACTOR = 2
 /**
- * Factor by which a set has more room than its capacity takes. The extra room is needed because some pages get more
- * than their share of the items, and because runs are forgotten as a whole.
+ * Ratio of the number of entries that a set has room for to its capacity. The spare room is needed because some pages
+ * get more than their share of the items, and because a run keeps all of its items until it expires as a whole.
  */
 const ROOM = 1.5
 /**

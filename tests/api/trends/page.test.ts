@@ -112,7 +112,7 @@ test('the history of a term is shown in each range', async () => {
   const { status, html } = await page('/trends/terms/%3Cb%3E?woeid=2459115')
   expect(status).toBe(200)
   expect(html).toContain('<h1>&lt;b&gt;</h1>')
-  expect(html).toContain('Last day: 40 tweets, at most 40 in the quarter of an hour from')
+  expect(html).toContain('Last day: 40 tweets, with a peak of 40 in the 15 minutes from')
   expect(html.match(/<tr><td>/g)).toHaveLength(96)
   expect(table.requests[0].query_params).toMatchObject({ woeid: 2_459_115, term: '<b>', step: 900 })
   await page('/trends/terms/tea?range=week')

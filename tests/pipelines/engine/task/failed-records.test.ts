@@ -212,7 +212,7 @@ test('several failing records in one commit are all skipped, even adjacent recor
   expect(places.sort()).toEqual([0, 1].flatMap((partition) => [0, 1, 3, 4, 6, 8].map((offset) => `${partition} ${offset}`)))
 })
 
-test('the work before a skipped record is committed before the next record is processed, so this work is repeated only once', () => {
+test('after a skipped record, a task commits its earlier work before it processes the next record, so it repeats this work only once', () => {
   let runs = 0
   const counting = topology('counting', (t) => {
     t.source(orders, { onError: { process: 'drop' } }).process('count', {}, (value) => {

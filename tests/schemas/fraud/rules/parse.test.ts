@@ -82,7 +82,7 @@ test.each([
     'line 1, column 14: The character "." means nothing here: a number begins with a digit, and a name with a letter or underscore.',
   ],
   ['txn.amount > 1e999', 'line 1, column 14: The number is too large.'],
-  ["payer.user_id = 'a", 'line 1, column 17: The string has no end.'],
+  ["payer.user_id = 'a", 'line 1, column 17: The closing quote of the string is missing.'],
   ["payer.user_id = 'a\nb'", 'line 1, column 19: The string has a line break or control character.'],
   ["payer.user_id = 'a\\qb'", 'line 1, column 19: The escape is unknown.'],
   ["payer.user_id = '\\ud800'", 'line 1, column 17: The string has half of a surrogate pair.'],
