@@ -1,17 +1,9 @@
-import { execFile } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pythonEnvironment } from '../../../scripts/python-environment.ts'
+import { runPythonFile } from '../../python/run.ts'
 
-/** The folder of the module `parent`. */
-const SHARED = fileURLToPath(new URL('../../python', import.meta.url))
 const OUTPUT_BYTES = 1024 * 1024
-/**
- * OpenMP policy that lets waiting threads sleep. Spinning threads take twice the CPU time and twice as long on a busy
- * machine.
- */
-const PASSIVE = 'PASSIVE'
 const ONE_THREAD = '1'
 
 /** Where Python's packages are. */
@@ -43,14 +35,14 @@ export async function runPython({ program, job, tools, python, signal }: PythonP
     python !== undefined
       ? join(python, 'bin')
       : await pythonEnvironment({ name: 'recommendations', requirements: here('requirements.txt'), tools })
-  const jobFile = join(job.folder, `${program}.json`)
-  await writeFile(jobFile, JSON.stringify(job))
-  await new Promise<void>((resolve, reject) => {
-    const threads = { OMP_WAIT_POLICY: PASSIVE, OPENBLAS_NUM_THREADS: ONE_THREAD }
-    const env = { PATH: `${bin}:/usr/bin:/bin`, PYTHONPATH: SHARED, PYTHONDONTWRITEBYTECODE: '1', ...threads }
-    const options = { maxBuffer: OUTPUT_BYTES, env, signal }
-    execFile(join(bin, 'python'), [here(`${program}.py`), jobFile], options, (error, _stdout, stderr) =>
-      error ? reject(new Error(`${program}.py: ${stderr.trim() || error.message}`, { cause: error })) : resolve(),
-    )
+  await runPythonFile({
+    file: here(`${program}.py`),
+    job,
+    folder: job.folder,
+    bin,
+    path: `${bin}:/usr/bin:/bin`,
+    env: { OPENBLAS_NUM_THREADS: ONE_THREAD },
+    outputBytes: OUTPUT_BYTES,
+    signal,
   })
 }
