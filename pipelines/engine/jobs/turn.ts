@@ -4,7 +4,7 @@ import { type MemberlessGroup, partitionKey, type TopicPartition, type Transport
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { byteWriter, type Codec } from '../../../schemas/codec.ts'
 import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
-import { topicIdIn, withTopicId } from '../sinks/deliveries/offset-window.ts'
+import { committedTopic, withTopicId } from '../sinks/committed-topic.ts'
 import type { SinkSeat } from '../sinks/sink-group.ts'
 import { readTopic } from './read-topic.ts'
 import { type JobRequest, type RequestQueue, requestQueue } from './request-queue.ts'
@@ -145,11 +145,9 @@ export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobT
     const committed = await group.committed([place])
     const known = committed.get(partitionKey(place.topic, place.partition))
     topicId = (await transport.topicIds([place.topic])).get(place.topic) ?? ''
-    const committedIn = topicIdIn(known?.metadata ?? '') ?? ''
-    // The offsets and epochs of an earlier topic mean nothing in this one. Earlier versions did not commit the id.
-    const isOfOtherTopic = topicId !== '' && committedIn !== '' && committedIn !== topicId
-    const from = known === undefined || isOfOtherTopic ? 0 : known.offset
-    const fromEpoch = topicId !== '' && committedIn === topicId ? known?.leaderEpoch : undefined
+    const committedIn = committedTopic(topicId, known?.metadata ?? '')
+    const from = known === undefined || committedIn === 'other' ? 0 : known.offset
+    const fromEpoch = committedIn === 'same' ? known?.leaderEpoch : undefined
     queue = requestQueue({ place, from, fromEpoch, requests, serdes, transport, signal, runtime })
   } catch (error) {
     await close()

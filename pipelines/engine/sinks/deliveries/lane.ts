@@ -1,6 +1,7 @@
 import type { Fetcher, OffsetToCommit, PartitionData, TopicPartition } from '../../../../kafka/transport.ts'
 import type { Runtime } from '../../../../runtime/runtime.ts'
 import { missingSchemas } from '../../missing-schemas.ts'
+import { committedTopic, withTopicId } from '../committed-topic.ts'
 import { COMMIT_AGAIN_MS, type Lane, type LaneState, laneStateAfter } from '../lane.ts'
 import { laneBuffer } from '../lane-buffer.ts'
 import type { LaneTools } from '../lane-tools.ts'
@@ -11,7 +12,7 @@ import type { BadRecord, QueuedRecord } from '../queue.ts'
 import { retriedJob } from '../retried-job.ts'
 import { type PartitionFacts, TargetUnavailableError } from '../target.ts'
 import type { Attempt, Courier } from './courier.ts'
-import { doneOffsets, MAX_WINDOW_SPAN, type OffsetWindow, offsetWindow, topicIdIn, withTopicId } from './offset-window.ts'
+import { doneOffsets, MAX_WINDOW_SPAN, type OffsetWindow, offsetWindow } from './offset-window.ts'
 import { retryStateOf } from './retry-record.ts'
 import { LONGEST_PAUSE_MS } from './retry-schedule.ts'
 import type { DeliverySlots } from './slots.ts'
@@ -115,7 +116,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   async function doneIn({ end, committed: known, topicId: id }: PartitionFacts): Promise<number[]> {
     const done = known === undefined ? [] : [...doneOffsets(known.offset, known.metadata)]
     // The leader epochs of a deleted topic with the same name do not apply to this topic.
-    const isSameTopic = id !== '' && known !== undefined && topicIdIn(known.metadata) === id
+    const isSameTopic = known !== undefined && committedTopic(id, known.metadata) === 'same'
     const epoch = isSameTopic ? known.leaderEpoch : undefined
     const keptEnd = done.length > 0 && epoch !== undefined ? Math.min(end, await deps.epochEnd(partition, epoch)) : end
     return done.filter((offset) => offset < keptEnd)
@@ -125,8 +126,7 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
     if (state !== 'opening') return
     become('running')
     topicId = id
-    const isOfOtherTopic = id !== '' && known !== undefined && (topicIdIn(known.metadata) ?? id) !== id
-    const isOfThisLog = known !== undefined && known.offset <= end && !isOfOtherTopic
+    const isOfThisLog = known !== undefined && known.offset <= end && committedTopic(id, known.metadata) !== 'other'
     if (known !== undefined && !isOfThisLog) {
       runtime.log.warn({ ...partition, target: courier.name, committed: known.offset, end }, 'sink_topic_was_recreated')
     }

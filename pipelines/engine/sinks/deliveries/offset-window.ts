@@ -1,3 +1,5 @@
+import { withoutTopicId } from '../committed-topic.ts'
+
 /**
  * The offsets of one partition whose records are being delivered. Deliveries end in any order, so the committed offset
  * alone would not show which later records are done. The window therefore writes the done offsets into the metadata of
@@ -26,8 +28,6 @@ export interface OffsetWindow {
 }
 
 const PREFIX = 'done:'
-/** The id of the topic at the beginning of the metadata. */
-const TOPIC_ID = /^topic:(\S+) /
 const BITS_PER_BYTE = 8
 /**
  * Maximum size of the bitmap. In base64 it stays below Kafka's default limit for metadata, 4,096 bytes. Offsets beyond
@@ -100,19 +100,6 @@ function bitmapText(from: number, done: ReadonlySet<number>): string {
 }
 
 /**
- * Adds the id of the topic to the metadata of a commit.
- * @param topicId empty if the id is unknown; the metadata then stays as it is
- */
-export function withTopicId(topicId: string, metadata: string): string {
-  return topicId === '' ? metadata : `topic:${topicId} ${metadata}`
-}
-
-/** Returns the id of the topic that a commit belongs to; undefined if the metadata does not name it. */
-export function topicIdIn(metadata: string): string | undefined {
-  return TOPIC_ID.exec(metadata)?.[1]
-}
-
-/**
  * Returns the offsets that the metadata of a commit marks as done. If the metadata is not in the form that
  * `OffsetWindow.metadata` writes, there are none, so all records starting at the committed offset are delivered again.
  * The id of the topic may precede the metadata (`withTopicId`).
@@ -121,7 +108,7 @@ export function topicIdIn(metadata: string): string | undefined {
  */
 export function doneOffsets(next: number, metadata: string): Set<number> {
   const done = new Set<number>()
-  const text = metadata.replace(TOPIC_ID, '')
+  const text = withoutTopicId(metadata)
   if (!text.startsWith(PREFIX)) return done
   const bitmap = Buffer.from(text.slice(PREFIX.length), 'base64')
   for (let bit = 0; bit < bitmap.length * BITS_PER_BYTE; bit++) {

@@ -1,11 +1,6 @@
 import { expect, test } from 'vitest'
-import {
-  doneOffsets,
-  MAX_WINDOW_SPAN,
-  offsetWindow,
-  topicIdIn,
-  withTopicId,
-} from '../../../../../pipelines/engine/sinks/deliveries/offset-window.ts'
+import { topicIdIn, withTopicId } from '../../../../../pipelines/engine/sinks/committed-topic.ts'
+import { doneOffsets, MAX_WINDOW_SPAN, offsetWindow } from '../../../../../pipelines/engine/sinks/deliveries/offset-window.ts'
 
 /** Kafka's default for `offset.metadata.max.bytes`. */
 const MAX_METADATA = 4_096
