@@ -25,7 +25,7 @@ const DAY_MS = 24 * HOUR_MS
 
 const contract = readFileSync(join(import.meta.dirname, '../../docs/services/catalog.md'), 'utf8').replaceAll(/\s+/g, ' ')
 
-// For most of these values, a test of the behaviour would need a search server, thousands of records or days.
+// A test of the behaviour behind most of these values would need a search server, thousands of records, or days.
 test.each<[string, unknown, unknown]>([
   ['A path has at most 16 levels', MOST_LEVELS, 16],
   ['`page` × `limit` may be at most 10,000', MOST_LISTED, 10_000],

@@ -293,7 +293,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   function commitOnce(): void {
     const session = backend.session(topology.name)
     const leaderEpoch = () => 0
-    // As in a worker, tasks without work take no part in the commit, so their `beforeCommit` hooks do not run.
+    // A worker also commits only tasks with work or new positions, and runs `beforeCommit` hooks only for these tasks.
     const involved = tasks.filter((task) => task.hasWork || task.positionsMoved)
     const prepared = encodeCommit(involved, session, leaderEpoch, fault)
     const offsets = producer.commitSync(prepared.offsets.values(), member)
