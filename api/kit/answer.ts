@@ -63,7 +63,7 @@ export function cacheableAnswer(body: string | Uint8Array, headers: Readonly<Rec
   return { ...common, headers: { ...tagged, Vary: 'Accept-Encoding' }, gzip: compressedOnce(bytes) }
 }
 
-/** Returns a function that compresses the body on its first call. */
+/** Returns a function that compresses the body on its first call. Later calls return the same bytes. */
 function compressedOnce(body: string | Uint8Array): () => Uint8Array {
   let compressed: Uint8Array | undefined
   return () => {

@@ -219,8 +219,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const limited = isExempt ? undefined : await limit(call, authorizing, isUserId, added, countsAs)
       if (definition.params !== undefined && paths.isTakenBefore(call.method, call.path)) return answerUnmatched(call)
       const caller = await authorizing.catch((error: unknown) => visitor(error, call, session, auth, added))
-      // The log must not contain a user's name, so the subjects of tokens are left out. The name of a certificate or
-      // the address of a gateway identifies only a machine.
+      // The log must not identify users, so the subjects of tokens are left out. The name in a certificate and the
+      // address of a gateway identify only machines.
       if (caller !== undefined && caller.kind !== 'token') noted[caller.kind] = caller.subject
       const query = check(definition.query, queryOf(call.url), 'query')
       const params = check(definition.params, call.params, 'path')
@@ -307,7 +307,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   ): undefined {
     const isPage = auth.kind === 'optional' && auth.isPage === true
     // If the session has a refusal, a page of another origin may have sent the request. Such a page must not act for
-    // the visitor.
+    // the visitor, so the request is refused and not answered anonymously.
     const isBySession = session !== undefined && session.refusal === undefined && call.header('authorization') === undefined
     if (!(isPage && isBySession && error instanceof ApiError)) throw error
     if (error.definition === errors.unauthorized) added['Set-Cookie'] = session.clear

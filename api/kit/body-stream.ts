@@ -28,8 +28,8 @@ export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGe
   }, limits.timeoutMs)
 
   /**
-   * Reads the next chunk with a time limit. Racing every read against one promise for the whole body would retain every
-   * chunk until that promise settles.
+   * Reads the next chunk. Rejects when the time limit of the whole body is exceeded. Racing every read against one
+   * promise for this time limit would retain every chunk until the promise settles.
    */
   function next(): ReturnType<typeof reader.read> {
     return new Promise((resolve, reject) => {

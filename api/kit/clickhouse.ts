@@ -19,8 +19,8 @@ const MAX_CONNECTIONS = 20
 const UNKNOWN_TABLE = '60'
 const MEMORY_LIMIT_EXCEEDED = '241'
 /**
- * Text that an error message contains if the whole server has too little memory. If the message lacks this text, the
- * query has exceeded its own limit.
+ * The message of a MEMORY_LIMIT_EXCEEDED error contains this text if the memory limit of the whole server was exceeded.
+ * Without this text, the query has exceeded its own limit.
  */
 const OF_SERVER = '(total)'
 

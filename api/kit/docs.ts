@@ -20,7 +20,7 @@ const VERSION = '1.0.0'
  */
 const PAGE_POLICY =
   "default-src 'none'; connect-src *; img-src 'self' data:; script-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
-/** Cache-Control of the page and its assets. The page and its assets change only with a release. */
+/** Cache-Control of the page and its assets, which change only with a release. */
 const ASSET_CACHING = 'public, max-age=3600'
 
 const PAGE = `<!doctype html>

@@ -21,7 +21,7 @@ export type Checked = { readonly value: unknown; readonly details: readonly Erro
 
 /**
  * Validates one part of a request.
- * @param place the part: `query`, `path` or `body`. It is the beginning of the path of each problem.
+ * @param place the part, such as `query` or `body.urls[3]`. The path of each problem begins with this text.
  */
 export function check(schema: z.ZodType | undefined, input: unknown, place: string): Checked {
   if (schema === undefined) return { value: undefined, details: [] }

@@ -105,8 +105,8 @@ function timeField(): () => string {
 }
 
 /**
- * Redacts secrets. Copies only objects that must change, because most log lines are flat and contain no secret. The
- * redaction by paths that pino provides would cost ten times as much.
+ * Redacts secrets. Copies only objects that must change, because most log lines are flat and contain no secret. Pino's
+ * own redaction, which is by path, would cost ten times as much.
  */
 function withoutSecrets(fields: Record<string, unknown>, depth = 1): Record<string, unknown> {
   let clean = fields

@@ -35,7 +35,7 @@ const HEADER_END = Buffer.from('\r\n\r\n')
 const DASHES = Buffer.from('--')
 const MARK_BYTES = 2
 
-/** Finds the boundary in a Content-Type. Throws ApiError `invalid_request`. */
+/** Returns the boundary that a Content-Type names. Throws ApiError `invalid_request` if there is no valid boundary. */
 export function boundaryOf(contentType: string): string {
   const found = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(contentType)
   const boundary = found?.[1] ?? found?.[2] ?? ''
@@ -45,7 +45,7 @@ export function boundaryOf(contentType: string): string {
 
 /**
  * Reads multipart/form-data as it arrives (RFC 7578). In addition to the current piece, buffers at most the headers of
- * a part. Throws ApiError `invalid_request`.
+ * a part. Throws ApiError `invalid_request` if the body is malformed or has too many parts.
  */
 export async function readMultipart(
   pieces: AsyncIterable<Uint8Array>,

@@ -52,7 +52,7 @@ function headersOf({ idempotent, versioned, derivesIds }: BoundRoute['definition
 
 /**
  * Returns the errors that the kit itself adds to a route. If the route has a path parameter, the errors include the 404
- * for an empty or unmatched value.
+ * for a value with which the path matches no route, such as an empty value.
  */
 function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): ErrorDefinition[] {
   const takesInput =

@@ -28,7 +28,7 @@ export interface Admission {
   readonly refusal: ApiError | undefined
 }
 
-/** A route of the app, as rate limits see it. */
+/** The properties of a route that rate limits use. */
 export interface LimitedRoute {
   /** In upper case. */
   readonly method: string

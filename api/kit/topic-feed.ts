@@ -42,7 +42,8 @@ type ApplyValue<K, V> = (key: K, value: V | undefined, replaces: boolean) => voi
  * held key: the new value must replace the held value, even if it looks older
  * @param held returns the keys for which the service has a value. After the topic was read again, `apply` is called
  * with undefined for each of these keys that the topic does not contain.
- * @param from where to continue, because the service already has the values up to there. Default: from the beginning
+ * @param from the position up to which the service already has the values. Reading continues there. Default: the
+ * beginning
  */
 export type OpenTopicFeed = <K extends bigint | string, V>(
   topic: Topic<K, V>,

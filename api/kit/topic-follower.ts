@@ -21,8 +21,8 @@ export interface TopicFollower {
   /** The offset of the next record in each partition. */
   readonly positions: ReadonlyMap<number, number>
   /**
-   * For each position, the latest leader epoch in which the log is known to contain all records before it. If it is
-   * unknown, the position is missing here or has the epoch -1.
+   * For each partition, the latest leader epoch in which the log is known to contain all records before the position.
+   * If no such epoch is known, the partition is missing from this map or has the epoch -1.
    */
   readonly epochs: ReadonlyMap<number, number>
   /** The id of the topic that the positions belong to; undefined before it is known. */
@@ -50,8 +50,8 @@ export interface FollowOptions {
   /** Where to continue: the offset of the next record in each partition. Default: from the beginning. */
   readonly from?: ReadonlyMap<number, number>
   /**
-   * The leader epochs of the offsets in `from`, as in `TopicFollower.epochs`. Without them, it remains unnoticed if the
-   * log has lost the records before an offset and is longer again by now.
+   * The leader epochs of the offsets in `from`, as in `TopicFollower.epochs`. Without them, the follower cannot detect
+   * that the log has lost records before an offset if the log has since grown beyond this offset again.
    */
   readonly fromEpochs?: ReadonlyMap<number, number> | undefined
   /** The id of the topic that the offsets in `from` belong to; undefined if it is unknown. */
@@ -180,8 +180,8 @@ export function followTopic(options: FollowOptions): TopicFollower {
     const reader = transport.fetcher({ unreadableBatches: 'stand-in', idleWaitMs: () => pollMs })
     for (const partition of partitions) {
       const from = Math.max(positions.get(partition.partition) ?? 0, offsetIn(earliest, partition.partition))
-      // With the epoch, the reader notices that the log has lost its last records since they were read, even if the log
-      // is longer again by now.
+      // With the epoch, the fetcher detects that the log has lost its last records since they were read, even if the
+      // log has since grown beyond this position again.
       const epoch = positions.get(partition.partition) === from ? epochs.get(partition.partition) : undefined
       positions.set(partition.partition, from)
       reader.assign(partition, from, options.onStartOver === undefined ? 'earliest' : 'rebuild', epoch)

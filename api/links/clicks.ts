@@ -59,7 +59,7 @@ export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): 
     const end = to === undefined ? now() : Date.parse(to)
     const start = from === undefined ? now() - EXPORTED_DAYS * DAY_MS : Date.parse(from)
     const answer = await clickExport(tables, { code, from: start, to: end })
-    // This check runs after the first page is read, so that it also notices if the table was recreated during the read.
+    // This check runs after the first page is read, so that it also detects a table that was recreated during the read.
     const [caughtUp] = await caughtUpPartitions(tables, clicksTable.name)
     if (caughtUp < facts.partitionsOf(clickDetails))
       throw new ApiError(errors.not_ready, {

@@ -113,8 +113,8 @@ export function linkCreation({ commands, domains, secret, linkOf, now }: LinkCre
   }
 
   /**
-   * Returns the first attempt, at or after `from`, whose code is free or belongs to a link that may be reused. Also
-   * returns an attempt whose link cannot be read. If there is no such attempt, returns MAX_OWN_CODES.
+   * Returns the first attempt, at or after `from`, whose code is free or belongs to a link that may be reused. A code
+   * whose link cannot be read counts as free. If there is no such attempt, returns MAX_OWN_CODES.
    */
   async function nextUsable(command: LinkCommand, own: (attempt: number) => string, from: number): Promise<number> {
     for (let first = from; first < MAX_OWN_CODES; first += LINKS_READ) {

@@ -38,7 +38,7 @@ export interface RedirectDeps {
 }
 
 export interface Redirects {
-  /** Handles every request on the port that only serves the short domains. */
+  /** Handles every request on the port that serves only the short domains. */
   readonly listener: FrontHandler
   /** Runs before the API, and handles only requests for short links on a short domain. */
   readonly front: FrontHandler

@@ -12,8 +12,7 @@ import { ApiError, errors } from '../errors.ts'
 /** Finds the key that verifies a token's signature. */
 export interface KeySet {
   /**
-   * Throws an error of jose if no key or more than one key matches, and ApiError `unavailable` if there are no valid
-   * keys.
+   * Throws a jose error if no key or more than one key matches, and ApiError `unavailable` if no valid keys are loaded.
    */
   keyFor(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey>
   /**
@@ -94,7 +93,10 @@ export function keySet(options: KeySetOptions): KeySet {
     return loading === undefined && isWithin(triedAt, cooldownMs, options.now())
   }
 
-  /** Loads the key set when verification cannot continue without it. */
+  /**
+   * Loads the key set for a verification that cannot continue without it. Throws ApiError `unavailable` if loading
+   * fails, or if the cooldown after the last attempt has not ended.
+   */
   async function requiredLoad(): Promise<void> {
     if (coolingDown())
       throw new ApiError(errors.unavailable, { message: 'The keys that verify tokens cannot be loaded. Try again shortly.' })

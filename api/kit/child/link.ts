@@ -9,7 +9,7 @@ export interface ChildLink {
   request(kind: number, body: Buffer): Promise<Buffer>
   /** Ends the child at once. */
   kill(): void
-  /** Resolves when the child has ended, with the reason. */
+  /** Resolves with the reason when the child has ended. */
   readonly ended: Promise<string>
 }
 

@@ -84,10 +84,10 @@ export interface CommandsDeps {
   readonly now: () => number
   readonly monotonic?: () => number
   readonly newKey?: () => string
-  /** Resolves when the work on an arrived command may start; see `sharedStart`. Default: at once. */
+  /** Resolves when the work on a new command may start; see `sharedStart`. Default: at once. */
   readonly started?: () => Promise<void>
   readonly timeoutMs?: number
-  /** Receives the latency histograms. */
+  /** The registry that the latency histograms are added to. If undefined, they are not registered. */
   readonly registry?: Registry
 }
 
@@ -128,8 +128,8 @@ export function createCommands(deps: CommandsDeps): Commands {
     const id = commandIdOf(from.caller, from.keyScope ?? from.address, shownId)
     const requestHash = hashOf(request)
     const until = monotonic() + timeoutMs
-    // A key that was created here need not be bound yet. The caller learns the key only from a 503, so the caller
-    // cannot reuse the key before that.
+    // A key that the caller did not send need not be bound yet. The caller learns such a key only from a 503, and `run`
+    // binds the key before it throws this error.
     const before = from.idempotencyKey === undefined ? undefined : await answering(shownId, () => bindings.bind(id, requestHash))
     if (before !== undefined && before !== requestHash) throw idempotencyConflict()
 

@@ -41,7 +41,7 @@ const RECONNECT_STEP_MS = 50
 /** Pause after Redis has refused the subscription, for example because it is loading its data. */
 const RESUBSCRIBE_MS = 1_000
 
-/** Subscribes on a separate connection, at the start and after every connection loss. */
+/** Creates a channel. It subscribes on a separate connection at the start and after every connection loss. */
 export function redisResultChannel({ url, cluster, name, log }: ResultChannelOptions): ResultChannel {
   const channel = RESULT_CHANNEL_PREFIX + name
   const common = { connectTimeout: CONNECT_TIMEOUT_MS, socketTimeout: SILENT_SOCKET_MS, autoResubscribe: false, maxRetriesPerRequest: 0 }

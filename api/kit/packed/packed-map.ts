@@ -107,8 +107,8 @@ export class PackedMap {
   }
 
   /**
-   * Returns the entries of one segment; undefined if the segment is empty. An entry is its hash, its expiry (if entries
-   * can expire) and its value.
+   * Returns the entries of one segment; undefined if the segment is empty. Each entry consists of its hash, its expiry
+   * (if entries can expire) and its value.
    */
   packed(index: number): Buffer | undefined {
     return this.#segments[index]?.packed()

@@ -4,7 +4,10 @@ import { type ApiError, errorHeaders, MAX_DETAILS } from '../errors.ts'
 import { renderedPage } from './rendered.ts'
 
 const TITLE = 'This page cannot be shown'
-/** Messages for people. The default messages of these errors mention headers, which a page does not show. */
+/**
+ * Messages for error pages, keyed by error code. The default messages of these errors mention headers, which a page
+ * does not show.
+ */
 const MESSAGES: Readonly<Record<string, string>> = { rate_limit_exceeded: 'There were too many requests from your address or account.' }
 
 /** Renders an error that the handler of a page does not render itself. */

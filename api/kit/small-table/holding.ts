@@ -14,7 +14,7 @@ export interface Holding<V, H> {
   onChange?(): void
 }
 
-/** Keeps values unchanged. Suitable only for records without bigints and bytes, which JSON cannot represent. */
+/** Keeps values unchanged. Suitable only for records without bigints or bytes, which JSON cannot represent. */
 export function heldAsIs<V>(version: number, onChange?: () => void): Holding<V, V> {
   return { version, hold: (value) => value, save: (held) => held, load: (saved) => saved as V, onChange }
 }

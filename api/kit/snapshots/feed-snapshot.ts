@@ -16,7 +16,7 @@ export interface FeedSnapshot<C> {
   /** Returns where to continue reading a topic; undefined if it must be read from its beginning. */
   positionIn(topic: string): FeedPosition | undefined
   /**
-   * Starts to check at intervals whether a new snapshot is due, and to replace the snapshot if so.
+   * Starts to check at intervals whether a new snapshot is due. If so, replaces the snapshot.
    * @param feeds the feeds that fill the contents, keyed by topic
    * @param blocks returns the contents as blocks. The contents may change between two blocks, because a process that
    * loads the snapshot applies all records since the first block again.

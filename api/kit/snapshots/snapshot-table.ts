@@ -58,8 +58,8 @@ export interface TableState {
   /** Whether the table may lack changes that are older than a few seconds, for example because Kafka is unavailable. */
   readonly isStale: boolean
   /**
-   * Two probes. The first fails until the table is ready. The second fails while a table that is ready is stale, which
-   * does not make the process unready.
+   * Two probes. The first fails until the table is ready. The second fails while the table is ready but stale. The
+   * second probe is optional, so its failure does not make the process unready.
    */
   readonly probes: readonly ReadinessProbe[]
   /** Writes a last snapshot if the table is current and has changed, and stops following the topic. */

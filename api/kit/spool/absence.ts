@@ -24,8 +24,8 @@ export class Absence {
   }
 
   /**
-   * Returns whether Kafka is unavailable.
-   * @param lane a partition; if omitted, Kafka as a whole
+   * Returns whether Kafka is unavailable as a whole or for the given partition.
+   * @param lane a partition; if omitted, only Kafka as a whole is considered
    */
   isAway(lane?: string): boolean {
     return this.#all >= LATE_IN_A_ROW || (lane !== undefined && (this.#lanes.get(lane) ?? 0) >= LATE_IN_A_ROW)

@@ -100,7 +100,7 @@ export class Journal {
       .finally(() => this.#written())
   }
 
-  /** Stops writing to a segment whose file is damaged. If it is the current segment, begins a new one. */
+  /** Stops writing to a segment whose file is damaged. If it is the current segment, begins a new segment. */
   async leave(segment: Segment): Promise<void> {
     this.#broken.add(segment)
     while (this.#writing !== undefined) await this.#writing

@@ -117,7 +117,7 @@ export class Segment {
       // A crash while the segment was being created leaves a file without a header and without records.
       if (size <= SEGMENT_HEADER.length) return size
       this.isDamaged = true
-      // A different version of the software wrote this file in a format that this version does not know.
+      // A different version of the software wrote this file in a format that this version cannot read.
       if (header.subarray(0, FORMAT_NAME_BYTES).equals(SEGMENT_HEADER.subarray(0, FORMAT_NAME_BYTES))) return size - this.end
     }
     for (;;) {

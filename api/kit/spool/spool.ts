@@ -117,7 +117,7 @@ export class Spool {
   #trouble: string | undefined
   /**
    * Whether sending must begin again at the first file, for example because a record must be sent again. If so, the
-   * spool first waits until it knows the outcomes of all records that it has given to the publisher.
+   * spool first waits for the outcomes of all records that it has given to the publisher.
    */
   #isBehind = false
   /**

@@ -4,7 +4,7 @@ import type { Verdict } from './limiter.ts'
 
 export type UndecidedReason = Extract<Verdict, { outcome: 'undecided' }>['reason']
 
-/** The number of requests since the last warning that Redis did not decide, and the latest known reason. */
+/** The number of requests that Redis has not decided since the last warning, and the latest known reason. */
 export interface FailedOpen {
   readonly requests: number
   readonly reason: UndecidedReason | undefined

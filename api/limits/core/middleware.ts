@@ -52,8 +52,8 @@ export interface RateLimitOptions {
    */
   onFailure?: CounterStoreOptions['onFailure']
   /**
-   * Called at most once a second while Redis does not decide, with the number of requests since the last call that
-   * Redis did not decide.
+   * Called at most once a second while Redis does not decide, with the number of requests that Redis has not decided
+   * since the last call.
    * @default emits a process warning
    */
   warn?(warning: FailedOpen): void

@@ -14,8 +14,8 @@ export interface OwnCounts extends Debts {
    */
   learn(asks: readonly Ask[], readings: readonly Reading[], isLate: boolean): void
   /**
-   * Decides the asks of one request in the same way as the store. Records the units that the store will not count
-   * itself as debts.
+   * Decides the asks of one request in the same way as the store. Records as debts the units that the store will not
+   * count itself.
    */
   decide(asks: readonly Ask[], undecided: Undecided): readonly Reading[]
   /** Forgets counters that were reset. */
@@ -109,8 +109,8 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
 
   /**
    * Reduces a bucket's debt to the tokens that the bucket lacks. All other owed tokens have been refilled since they
-   * were taken, while the store's bucket was full. If the bucket is not remembered, nothing is known about its tokens,
-   * so the debt stays.
+   * were taken. In the store's bucket, from which they were not taken, this refill was lost because the bucket was
+   * full. If the bucket is not remembered, nothing is known about its tokens, so the debt stays.
    */
   function forgetRefilled(counter: Counter, nowUs: number): void {
     if (owed.isEmpty || counter.limit.burst === 0 || recent.find(counter.key) === undefined) return

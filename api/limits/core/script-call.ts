@@ -33,7 +33,7 @@ export function append({ keys, kinds, calls }: ScriptCall, asks: readonly Ask[])
 }
 
 /**
- * Finds the kind of an ask in the batch, or adds it.
+ * Finds the kind of an ask in the call, or adds it.
  * @returns the position of the kind, counted from 1
  */
 function kindOf(kinds: number[], ask: Ask): number {

@@ -69,7 +69,7 @@ export function isRepeatedClick({ detail }) {
 
 /**
  * Makes an element and its content ignore a held Enter key. While the key is held, browsers would press the focused
- * button many times per second, even if it has received the focus only since the key was pressed.
+ * button many times per second, even if the button received the focus only after the key was pressed.
  * @param {HTMLElement} element
  */
 export function ignoreHeldEnter(element) {

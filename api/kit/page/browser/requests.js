@@ -35,8 +35,8 @@ let unsettled
 
 /**
  * Sends a request. A body is sent as JSON. A request that may change something gets an Idempotency-Key. If the user
- * repeats a request whose outcome is unknown, and has changed nothing else since, the repetition gets the same key, so
- * that it takes effect only once.
+ * repeats a request whose outcome is unknown, the repetition gets the same key, so that it takes effect only once. This
+ * applies for five minutes, and only if the user has requested no other change in between.
  * @param {string} path the path, beginning with a slash
  * @param {{ method: string, headers?: Record<string, string>, body?: object | undefined } & Omit<RequestInit, 'method' | 'headers' | 'body'>} request
  * @returns {Promise<any>} the body of the answer; undefined if it has none
