@@ -88,8 +88,8 @@ const MAX_BUFFERED_BYTES = 128 * 1_048_576
  */
 const SPOOLED_SPACING_MS = 100
 /**
- * Minimum time between two produce requests for facts that are spooled only if Kafka is late. The time is short,
- * because callers wait for these facts. Without this time, 1,000 facts a second would cause 1,000 requests. These
+ * Minimum time between two produce requests for facts that are spooled only if Kafka is late. The interval is short,
+ * because callers wait for these facts. Without an interval, 1,000 facts a second would cause 1,000 requests. These
  * requests would take a fifth of a core on the broker, and all callers would wait longer.
  */
 const SPOOLABLE_SPACING_MS = 4

@@ -13,8 +13,8 @@ export interface Logger {
 const SECRET_FIELDS = new Set(['authorization', 'token', 'password', 'secret', 'cookie', 'api_key'])
 const CENSORED = '[redacted]'
 /**
- * The user and the password of a URL. Error messages of clients may contain the URL of their server. The lengths are
- * limited because a search without limits would take seconds for a long text with many colons.
+ * Matches the user name and the password in a URL. Error messages of client libraries may contain the URL of their
+ * server. The lengths are limited, because a search without limits would take seconds for a long text with many colons.
  */
 const URL_CREDENTIALS = /(?<=:\/\/)[^\s/@:]{0,256}:[^\s/@]{0,1024}(?=@)/g
 /** Maximum depth at which fields are searched for secrets. No log line of the API nests deeper. */

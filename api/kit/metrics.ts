@@ -36,8 +36,8 @@ export function httpMetrics(options: { process: boolean }): HttpMetrics {
   const inFlight = new Gauge({ name: 'http_requests_in_flight', help: 'Requests that are being processed', registers: [registry] })
   const reused = counter(registry, 'http_answers_reused_total', 'Requests that got a kept answer, without running their handler')
   /**
-   * Labelled metrics, keyed by method, route and status. They are cached, because looking them up by labels is the most
-   * expensive part of prom-client.
+   * Labelled metrics, keyed by method, route and status. They are cached, because a lookup by labels is the most
+   * expensive operation of prom-client.
    */
   const observers = new Map<string, (seconds: number) => void>()
 

@@ -8,7 +8,7 @@ export interface MultipartHandler {
   data(bytes: Uint8Array): Promise<void>
 }
 
-/** The headers of a part. Their contents are not trusted, because the sender may have made them up. */
+/** What the headers of a part declare. The values are not trusted, because the sender can choose them freely. */
 export interface FormPart {
   readonly name: string
   /** The declared file name; undefined for a part that is not a file. */

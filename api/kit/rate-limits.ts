@@ -48,7 +48,7 @@ export interface RequestLimits {
   admit(request: IncomingRequest): Promise<Admission>
 }
 
-/** Headers, with their descriptions, of answers to requests that a rule with the action `reject` applies to. */
+/** Descriptions of the headers that an answer gets if a rule with the action `reject` applies to the request. */
 export const RATE_LIMIT_HEADERS: Readonly<Record<string, string>> = {
   'X-RateLimit-Limit': 'Requests per window of the strictest rule.',
   'X-RateLimit-Remaining': 'Requests left.',

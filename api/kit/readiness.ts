@@ -21,12 +21,12 @@ export interface Missing {
 export interface ReadinessReport {
   /** Empty if the process is ready. */
   readonly missing: readonly Missing[]
-  /** Optional parts that are missing. */
+  /** Optional dependencies that are missing. */
   readonly degraded: readonly Missing[]
 }
 
 export interface Readiness {
-  /** Returns the state of all parts, at most `maxAgeMs` old. Concurrent callers share one check. */
+  /** Returns the state of all dependencies, at most `maxAgeMs` old. Concurrent callers share one check. */
   report(): Promise<ReadinessReport>
   /** Makes the process report that it is not ready. Called when the process shuts down. */
   startDraining(): void

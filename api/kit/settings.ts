@@ -44,7 +44,7 @@ export const apiSettings = settingsFragment({
     ),
     SPOOL_DIR: documented(
       z.string().optional(),
-      'folder in which APIs keep records that Kafka has not accepted yet; it must survive the process, so give a container a volume',
+      'folder in which APIs keep records that Kafka has not accepted yet; it must outlive the process, so mount a volume if the API runs in a container',
       '`data/spool` in `MILLRACE_HOME`',
     ),
     SPOOL_MAX_BYTES: documented(

@@ -12,9 +12,9 @@ export interface SharedStartDeps {
 }
 
 /**
- * Returns a function that requests await before they start. Requests that arrive shortly after one another start at the
- * same moment. They then share their calls to Redis, Kafka and other processes, their writes to files, and the code and
- * data in the processor's caches. A request that arrives alone starts at once.
+ * Returns a function that each request must await before it starts. Requests that arrive shortly after one another
+ * start at the same moment. They then share their calls to Redis, Kafka and other processes, their writes to files, and
+ * the code and data in the processor's caches. A request that arrives alone starts at once.
  */
 export function sharedStart({ setTimer, monotonic }: SharedStartDeps): () => Promise<void> {
   let startedAt = Number.NEGATIVE_INFINITY

@@ -69,8 +69,8 @@ export function textFaults(value: unknown, place: string): ErrorDetail[] {
     return []
   } catch (error) {
     if (!(error instanceof ApiError) || error.definition !== errors.invalid_encoding) throw error
-    // The check above ends at the first fault. It may therefore not have noticed that the value is nested too deeply
-    // for the recursion below.
+    // The check above ends at the first fault. It may therefore have missed that the value is nested too deeply for the
+    // recursion below.
     assertShallow(value)
     return faultsWithin(value, place)
   }

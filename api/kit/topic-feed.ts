@@ -39,7 +39,7 @@ type ApplyValue<K, V> = (key: K, value: V | undefined, replaces: boolean) => voi
  * Opens a feed of a topic. The keys are bigints or strings.
  * @param apply called with each value in log order, and with undefined for a deleted key. If the topic is read again
  * from its beginning, for example because it was deleted and created again, `replaces` is true for the first value of a
- * held key: the new value must replace the held value, even if it looks older
+ * held key: the new value must replace the held value, even if the new value looks older.
  * @param held returns the keys for which the service has a value. After the topic was read again, `apply` is called
  * with undefined for each of these keys that the topic does not contain.
  * @param from the position up to which the service already has the values. Reading continues there. Default: the

@@ -231,7 +231,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
   }
 
   async function applyAll({ partition, chunks, nextOffset, leaderEpoch, wasReset }: PartitionData): Promise<void> {
-    // The topic has lost records that may have been applied, so applying the remaining ones again is not enough.
+    // The topic has lost records that may have been applied, so applying the remaining records again is not enough.
     if (wasReset === true && options.onStartOver !== undefined) {
       mustStartOver = OFFSETS_MISSING
       throw new Error(mustStartOver)

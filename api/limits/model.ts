@@ -174,7 +174,7 @@ export const CheckSchema = z
     headers: z.record(z.string(), z.string()).openapi({ description: 'Headers to add to your response to the caller.' }),
     violations: z
       .array(z.string())
-      .openapi({ description: 'Ids of all rules with too few units left for this request, including rules that only log.' }),
+      .openapi({ description: 'Ids of all rules whose limit this request exceeds, including rules that only log.' }),
   })
   .openapi('RateLimitDecision')
 

@@ -15,11 +15,11 @@ const REQUIRED = { required: ['long_url'] }
 const expiration = z.enum(EXPIRATIONS)
 
 const newLinkFields = {
-  long_url: givenUrl('An http or https URL. Stored as a browser would normalise it.').optional(),
+  long_url: givenUrl('An http or https URL. It is stored as a browser would normalise it.').optional(),
   custom_alias: z
     .unknown()
     .optional()
-    .openapi({ type: 'string', pattern: '^[0-9A-Za-z_-]{3,10}$', description: 'The short code to use. Case-sensitive.' }),
+    .openapi({ type: 'string', pattern: '^[0-9A-Za-z_-]{3,10}$', description: 'The short code to use. It is case-sensitive.' }),
   expiration: expiration.default('never'),
   domain: z.unknown().optional().openapi({
     type: 'string',
@@ -106,7 +106,10 @@ export const BulkResultSchema = z
           error: z.string(),
           message: z.string(),
           details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
-          command_id: z.string().optional().openapi({ description: 'The Idempotency-Key of the whole request. Only with the status 503.' }),
+          command_id: z
+            .string()
+            .optional()
+            .openapi({ description: 'The Idempotency-Key of the whole request. Present only with the status 503.' }),
         }),
       ]),
     ),

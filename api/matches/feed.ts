@@ -107,8 +107,8 @@ export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: Fee
       const body = {
         candidates,
         stack_ttl_s: STACK_TTL_MS / MS_PER_SECOND,
-        // The stack stays valid even if some of its candidates are left out because they are gone. These candidates
-        // therefore count as well.
+        // Candidates whose profiles are gone are left out of the answer, but they stay in the stack. The time of the
+        // next refill depends on all candidates that are left in the stack, so these candidates count as well.
         next_refill_hint: new Date(nextRefillAt(stack, left.length)).toISOString(),
         location_age_s: Math.max(0, Math.round((now() - place.at) / MS_PER_SECOND)),
       }

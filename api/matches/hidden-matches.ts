@@ -10,9 +10,9 @@ export interface OpenMatch {
 }
 
 /**
- * Finds the matches of a user that are hidden because the other user is switched off, or was deleted a moment ago. The
- * stored relations do not say who is switched off. Reading the profiles of all matches for every page would be costly,
- * so the result is kept for a while.
+ * Finds the matches of a user that are hidden because the profile of the other user is switched off or was deleted a
+ * moment ago. The stored relations do not show which profiles are switched off. Reading the profiles of all matches for
+ * every page would be costly, so the result is kept for a while.
  */
 export interface HiddenMatches {
   /** Returns the ids of the hidden users. The caller adds users to this set if it cannot find their profiles. */
@@ -20,13 +20,13 @@ export interface HiddenMatches {
 }
 
 /**
- * How long a check stays valid. During this time, a user who was switched on after the check stays hidden, and `total`
- * may still count a user who was switched off after the check.
+ * How long a check stays valid. During this time, a user whose profile was switched on after the check stays hidden,
+ * and `total` may still count a user whose profile was switched off after the check.
  */
 const CHECKED_MS = 60_000
 /** Maximum delay until a match appears in the view. Matches that may have appeared after a check are checked again. */
 const MATCH_DELAY_MS = 600_000
-/** Maximum number of users whose checks are kept. Each check has only a few hidden users. */
+/** Maximum number of users whose checks are kept. A check contains only the hidden users, who are few. */
 const MAX_KEPT = 10_000
 /** Maximum number of profiles that are read at once, so that they do not fill the memory. */
 const PROFILES_AT_ONCE = 1_000

@@ -12,7 +12,7 @@ const FETCH_TIMEOUT_MS = 5_000
 
 const MS_PER_SECOND = 1_000
 
-/** Where failures to load the keys and the expiry of the loaded keys are reported. */
+/** The log and the registry for reports about failed loads and about the expiry of the loaded keys. */
 export interface KeyReports {
   readonly log: Logger
   readonly registry: Registry

@@ -31,7 +31,10 @@ export interface SessionCookie {
   readonly clear: string
 }
 
-/** Returns whether a Cookie header may contain a session, under either name. This check is cheap. */
+/**
+ * Returns whether a Cookie header may contain a session, under the name with or without the prefix. This check is
+ * cheap.
+ */
 export function mayHaveSession(header: string | undefined): boolean {
   return header?.includes(NAME) === true
 }

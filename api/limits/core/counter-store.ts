@@ -38,7 +38,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
     return isOneGroup ? decideOnShard(group, asks) : decidePerShard(asks)
   }
 
-  /** Decides with counters on one shard, in a single atomic step. */
+  /** Decides asks whose counters are on one shard, in a single atomic step. */
   function decideOnShard(group: string, asks: readonly Ask[]): Promise<Outcome> | Undecided {
     const node = scripts.nodeOf(group)
     // No request waits for units to be returned, and a failed return does little harm: the units merely stay counted,

@@ -18,8 +18,8 @@ const FIRST_SHARE = GREATEST_SLICE / ALL_SLICES
  */
 const SHARE_INTERVAL_MS = 20
 /**
- * Interval at which an instance asks the store again after a refusal, so that it notices when the counter is reset and
- * when other instances return units.
+ * Interval at which an instance asks the store again after a refusal, so that it detects that the counter was reset or
+ * that other instances have returned units.
  */
 const RECHECK_EVERY_MS = 25
 const US_PER_MS = 1_000

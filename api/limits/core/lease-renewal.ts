@@ -74,7 +74,7 @@ export function leaseRenewal({ store, monotonic, table }: LeaseRenewalOptions): 
     const { counter, refusedUnits } = entry
     const outcome = await store.decide([{ mode: 'soft', counter, units: 0 }])
     // Without an answer, or after the rule has changed, the next request asks the store itself. If the store is down,
-    // that request stays undecided.
+    // it does not decide that request.
     if ('undecided' in outcome || hasChanged(entry.counter.limit, counter.limit)) entry.refusedUntil = 0
     else rememberRefusal(entry, outcome[0], askedAt, refusedUnits)
   }

@@ -39,8 +39,8 @@ export interface RateLimitOptions {
    */
   readonly keyPrefix?: string
   /**
-   * Whether requests that use hot counters are decided in memory, which enforces a limit to within 5 %. If false, the
-   * limiter asks Redis for every request.
+   * Whether requests that use hot counters are decided in memory. If so, the number of admitted requests may deviate
+   * from a limit by up to 5 %. If false, the limiter asks Redis for every request.
    * @default true
    */
   readonly leases?: boolean

@@ -5,7 +5,7 @@ export const DEFAULT_RETRY_S = 5
 const ID_BYTES = 16
 /** How long after a failed request the same request counts as a repetition. */
 const REPEATED_WITHIN_MS = 5 * 60_000
-/** Answers with at least this status do not say whether the request has taken effect. */
+/** Answers with this status or a higher status do not show whether the request has taken effect. */
 const SERVER_FAILED = 500
 
 /**
