@@ -9,9 +9,9 @@ export interface BodyLimits {
 }
 
 /**
- * Yields the body as it arrives. Throws ApiError: 413 as soon as the body is too large (the remaining bytes are not
- * read), 408 if the body arrives too slowly, 400 if the connection breaks or the Host header is malformed. Nothing is
- * buffered, so a slow consumer slows the client down.
+ * Yields the body as it arrives. Nothing is buffered, so a slow consumer slows the client down. Throws ApiError 413 as
+ * soon as the body is too large, without reading the remaining bytes. Throws ApiError 408 if the body arrives too
+ * slowly, and 400 if the connection breaks or the Host header is malformed.
  */
 export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGenerator<Uint8Array, void, undefined> {
   const announced = Number(request.headers.get('content-length') ?? 0)

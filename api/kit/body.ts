@@ -10,7 +10,7 @@ const SHALLOW_BYTES = 4_096
 const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
 
 /**
- * Reads a JSON body. Throws ApiError with 415 for a different media type, and with 400 if the body is not valid UTF-8
+ * Reads a JSON body. Throws ApiError 415 for a different media type. Throws ApiError 400 if the body is not valid UTF-8
  * or JSON, has too many values, is nested too deeply, or contains NUL or lone surrogates. Also throws the errors of
  * `whole`.
  * @param whole reads the body

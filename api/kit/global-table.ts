@@ -11,9 +11,9 @@ import { topicContents } from './topic-contents.ts'
 /** Keeps a small compacted topic as an in-memory map. Every process reads the whole topic. */
 export interface GlobalTable<K, V> {
   /**
-   * Returns the value of a key. Throws ApiError `not_ready` while the table is still reading up to the high watermarks
-   * that the topic had at the start, because a missing key may simply not have been read yet. If the topic is deleted
-   * and created again, the old values stay until the new topic has been read.
+   * Returns the value of a key. Throws ApiError `not_ready` until the topic has been read up to the high watermarks
+   * that it had at the start. Until then, a missing key may simply not have been read yet. If the topic is deleted and
+   * created again, the old values stay until the new topic has been read.
    */
   get(key: K): V | undefined
   /** Returns all entries, in no particular order. Throws the same errors as `get`. */

@@ -6,9 +6,9 @@ const PREFLIGHT_SECONDS = 7_200
 
 /**
  * Default headers of all answers that do not get `SESSION_HEADERS`. Pages of any origin may call the API with tokens.
- * Pages of other origins cannot use a session's cookie: browsers do not send the cookie across sites, and they hide an
- * answer that allows the origin `*` from a page that sends cookies. Answers are data and must not be sniffed, framed or
- * executed.
+ * Pages of other origins cannot use a session's cookie. Browsers do not send the cookie across sites. They also hide an
+ * answer that allows the origin `*` from a page that has sent cookies with the request. Answers are data and must not
+ * be sniffed, framed or executed.
  */
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'Access-Control-Allow-Origin': '*',

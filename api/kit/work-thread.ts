@@ -3,8 +3,9 @@ import { parentPort, Worker } from 'node:worker_threads'
 /** Runs work in a separate thread, because the work would otherwise block all other requests of the process. */
 export interface WorkThread<Q, A> {
   /**
-   * Resolves with the answer. Resolves with undefined if the request fails, if it waits or runs for too long, if too
-   * many requests are already waiting, if the thread does not start, or if the thread is closed before it answers.
+   * Resolves with the answer. Resolves with undefined if the request fails, waits or runs for too long, or arrives
+   * while too many requests are waiting or running. Also resolves with undefined if the thread does not start, or is
+   * closed before it answers.
    */
   ask(request: Q): Promise<A | undefined>
   close(): Promise<void>

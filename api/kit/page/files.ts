@@ -6,8 +6,8 @@ const TYPES = { html: 'text/html; charset=utf-8', css: 'text/css; charset=utf-8'
 
 /**
  * Content security policy of a page. The page loads files only from its own server and calls only this server, so no
- * other server learns what a user looks at. Other answers of this server cannot run as scripts, because they have other
- * media types, and browsers must not guess the type. Trusted Types keep text from being interpreted as HTML.
+ * other server can find out which pages a user views. Other answers of this server cannot run as scripts, because they
+ * have other media types, and browsers must not guess the type. Trusted Types keep text from being interpreted as HTML.
  */
 const PAGE_POLICY = [
   "default-src 'none'",

@@ -71,9 +71,8 @@ export async function makeOwn(files: SpoolFiles, parent: string, name: string): 
 /**
  * Takes over the folder of a dead process, and keeps copies of its damaged files. Removes its files that contain
  * nothing to send, and the whole folder if there is nothing to send at all. Also removes a folder that has had no final
- * name for a day, unless it is locked or contains files other than its lock file. Returns undefined if a process has
- * locked the folder, if the folder does not exist, if its name is not that of a process's folder, or if it contains
- * nothing to send.
+ * name for a day, unless it is locked or contains files other than its lock file. Returns undefined if the folder does
+ * not exist, is locked by a process, does not have the name of a process's folder, or contains nothing to send.
  * @param counterOf returns the index of the counter that counts a record's key
  * @throws Error if a file cannot be read. In that case, nothing is lost, and a later call may succeed.
  */

@@ -30,8 +30,9 @@ export interface SpoolingFacts {
   /**
    * Resolves with `acknowledged` when every in-sync replica has the record, or with `spooled` when the record is in a
    * file of this process. The file keeps the record until Kafka has it. Records with the same key are sent in the order
-   * of the calls. A record may be sent twice: if it is unknown whether Kafka has accepted the record, or if the process
-   * ends after sending the record and before noting that it was sent. Consumers must therefore drop duplicates.
+   * of the calls. A record may be sent twice. This happens if it is unknown whether Kafka has accepted the record, or
+   * if the process ends after it has sent the record but before it has stored that the record was sent. Consumers must
+   * therefore drop duplicates.
    * @throws ApiError: `unavailable` if neither Kafka nor the spool accepts the record (the record may still have been
    * written), `internal_error` if Kafka rejects the record permanently
    */
@@ -55,8 +56,8 @@ export interface SpoolingDeps {
   /** Returns the partition count of a topic; undefined if it is not known yet. */
   partitionsOf(topic: string): number | undefined
   /**
-   * Asks Kafka for the partition count of a topic. Needed for spooled records from an earlier process if this process
-   * does not know their topic. Resolves with undefined if the topic does not exist.
+   * Asks Kafka for the partition count of a topic. Needed for spooled records from an earlier process whose topic is
+   * not among the topics of this process. Resolves with undefined if the topic does not exist.
    */
   askPartitions(topic: string): Promise<number | undefined>
 }

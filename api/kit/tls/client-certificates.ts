@@ -83,9 +83,9 @@ export function clientCertificates({ material, names, now }: ClientCertificatesO
   }
 
   /**
-   * Returns whether the authorities in force still vouch for a certificate. Node does not show which authority OpenSSL
-   * verified the certificate with. Once any authority is withdrawn, a connection is therefore trusted only if an
-   * authority in force has signed its certificate directly.
+   * Returns whether a certificate is still trusted under the authorities in force. Node does not show which authority
+   * OpenSSL verified the certificate with. Once any authority is withdrawn, a connection is therefore trusted only if
+   * an authority in force has signed its certificate directly.
    */
   function isStillTrusted(connection: Connection): boolean {
     const [{ material: before, isTrusted }, current] = [connection.compared, material()]

@@ -20,9 +20,10 @@ const LONGEST_EXPIRY_US = 1e18
  * | 3, 7 | window, bucket | gives units back; takes them, regardless of the limit, if they are < 0  |
  *
  * `extra` is a bucket's capacity, or for mode 3 the index of the window in which the units were taken. An ask for 0
- * units only reads. Returns the time now (µs), then three numbers for each ask: the units that it took, or would have
- * taken if another ask had not refused the request, and two numbers for the state before. For a window, these are the
- * current and the previous count. For a bucket, they are the µ-tokens and 0.
+ * units only reads. Returns the current time (µs), then three numbers for each ask. The first number is the number of
+ * units that the ask took, or would have taken if another ask had not refused the request. The other two numbers
+ * describe the state before the ask. For a window, they are the current and the previous count. For a bucket, they are
+ * the µ-tokens and 0.
  *
  * One command reads all counters. A counter of the current window is overwritten in place and keeps the expiry from the
  * window's first request. This expiry is not before the end of the next window. Each command that the script avoids
@@ -33,10 +34,10 @@ const LONGEST_EXPIRY_US = 1e18
  * counts in its current window. A bucket expires twice its window's length after its last change, or when it is full if
  * that is later, because an expired bucket counts as full.
  *
- * A counter does not go back in time while the clock is behind it by less than a window, for example after a failover:
- * it stays at the start of its last window. If the clock was further ahead and has been corrected, the counter
- * continues at the present time with the same counts, even if the request is refused. Otherwise, a caller who has used
- * up the limit would be refused until the clock reaches that future time again.
+ * The clock may be behind a counter, for example after a failover. If it is behind by less than a window, the counter
+ * does not go back in time, but stays at the start of its last window. If the clock was further ahead and has been
+ * corrected, the counter continues at the present time with the same counts, even if the request is refused. Otherwise,
+ * a caller who has used up the limit would be refused until the clock reaches that future time again.
  */
 export const DECIDE_SCRIPT = `
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max

@@ -45,7 +45,7 @@ export function isolated(text) {
 
 /**
  * Creates a button that takes little space. It ignores the second click of a double click and a held Enter key, because
- * after the first click, another button with the opposite effect may be at the same place.
+ * another button with the opposite effect may be in its place after the first click.
  * @param {string} label
  * @param {() => void} onClick
  */
