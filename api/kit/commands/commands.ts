@@ -129,7 +129,7 @@ export function createCommands(deps: CommandsDeps): Commands {
     const requestHash = hashOf(request)
     const until = monotonic() + timeoutMs
     // A key that the caller did not send need not be bound yet. The caller learns such a key only from a 503, and `run`
-    // binds the key before it throws this error.
+    // tries to bind the key before it throws this error.
     const before = from.idempotencyKey === undefined ? undefined : await answering(shownId, () => bindings.bind(id, requestHash))
     if (before !== undefined && before !== requestHash) throw idempotencyConflict()
 
