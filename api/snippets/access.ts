@@ -55,9 +55,8 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   }
 
   /**
-   * Finds a snippet as `find` does. Also finds a snippet whose reads are used up, if this request used one of them. A
-   * caller who repeats a request with its key may not have received the first answer. Nobody can read deleted or
-   * expired snippets.
+   * Finds a snippet as `find` does. Also finds a snippet whose reads are used up, if the request repeats one of these
+   * reads with its key. The caller may not have received the first answer. Nobody can read deleted or expired snippets.
    */
   async function findForRead(from: CommandRequest, id: string): Promise<SnippetRecord> {
     try {
