@@ -110,7 +110,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
   async function likes(userId: string) {
     const state = await people.own(userId)
     const exclusion = exclusionsOf(state, now())
-    // The list is not filtered by distance, because these users have already found this user in their feeds.
+    // The list is not filtered by distance, because the users in the list have already found this user in their feeds.
     const here = placeOf(state) ?? { lat: 0, lon: 0 }
     const viewer = viewerAt(state, here)
     /** Returns whether both users suit each other in age and gender. */

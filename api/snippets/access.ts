@@ -31,7 +31,7 @@ export function isOwner(snippet: SnippetRecord, caller: Caller | undefined): boo
   return snippet.userId !== undefined && snippet.userId === caller?.subject
 }
 
-/** Returns what identifies a read, so that its repetitions are recognised. */
+/** Returns the values that identify a read, so that its repetitions are recognised. */
 function readRequest(id: string): readonly unknown[] {
   return ['readSnippet', id]
 }

@@ -20,7 +20,7 @@ export interface IndexThreadsOptions extends Pick<ServiceKit, 'log'> {
   startThread?(data: IndexThreadData): IndexThread
 }
 
-/** The part of a `Worker` that is needed here. */
+/** The methods of a `Worker` that this module uses. */
 export type IndexThread = Pick<Worker, 'on' | 'postMessage' | 'terminate'>
 
 /**

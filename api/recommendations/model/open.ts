@@ -35,7 +35,7 @@ export interface OpenOptions {
 /** Initial capacity for the factors of a user's items, in rows. */
 const FOLDED_ROWS = 128
 
-/** Stands for no item. It cannot be an id, because ids are positive. */
+/** Marks a key without an item. The value cannot be an id, because ids are positive. */
 const NO_ITEM = 0n
 
 /** Number of values checked between two pauses. Checking them takes a millisecond or two. */
@@ -151,7 +151,7 @@ export async function openVectors(
     free.push(known.key)
   }
 
-  /** Removes the item that was added with a key, if there still is one. */
+  /** Removes the added item that has this key, if there is one. */
   function forget(key: number): void {
     if (!added.delete(addedIds[key])) return
     newer.remove(key)

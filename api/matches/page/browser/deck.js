@@ -26,7 +26,7 @@ const EMPTY_RELOAD_MS = 8_000
 const CLOCK_MS = 1_000
 /** Duration of the transition in the style sheet. */
 const FLIGHT_MS = 250
-/** Maximum `swipe_duration_ms` that the API accepts. */
+/** Maximum `swipe_duration_ms` that the page sends: one day. */
 const MAX_DURATION_MS = 86_400_000
 
 /** @type {Readonly<Record<string, Direction | 'REWIND'>>} */
