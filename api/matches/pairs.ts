@@ -44,8 +44,8 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
   }
 
   /**
-   * Returns fields that let a command take effect only after the caller's profile was created. The clock of the
-   * deciding worker may be behind. Without `not_before`, the command could then count as an action of the caller's
+   * Returns fields that give a command a time after the creation of the caller's profile. The clock of the worker that
+   * decides the command may be behind. Without `not_before`, the command could then count as an action of the caller's
    * former, deleted profile.
    */
   async function ofProfile(from: CommandRequest, action: 'block' | 'unblock'): Promise<Pick<PairCommand, 'action' | 'not_before'>> {
@@ -93,7 +93,8 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
       const wanted = visible.slice((page - 1) * limit, page * limit)
       const profiles = await people.listed(wanted.map(({ otherId }) => otherId))
       const gone = wanted.filter(({ otherId }) => !profiles.has(otherId))
-      // These users have been switched off or deleted since the check. The next matches in the list move up.
+      // These users have been switched off or deleted since `hiddenOnes` checked them. The next matches in the list
+      // move up.
       for (const { otherId } of gone) hidden.add(otherId)
       if (gone.length > 0) continue
       const matches = wanted.map(({ otherId, matchedAt }) => ({
@@ -109,7 +110,7 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
   async function likes(userId: string) {
     const state = await people.own(userId)
     const exclusion = exclusionsOf(state, now())
-    // The list is not filtered by distance, because these users have already found this user in their feeds.
+    // The list is not filtered by distance, because the users in the list have already found this user in their feeds.
     const here = placeOf(state) ?? { lat: 0, lon: 0 }
     const viewer = viewerAt(state, here)
     /** Returns whether both users suit each other in age and gender. */
@@ -155,7 +156,8 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
       const matchId = input.params.match_id.toLowerCase()
       const open = await commands.open(input, ['unmatch', userId, matchId])
       const found = await otherOf(userId, matchId)
-      // A repeated request gets its first answer, even if the match is gone because a user has since been deleted.
+      // A repeated request gets the answer to the first request again, even if the match is gone because a user has
+      // since been deleted.
       const otherId = await open.once('other', () => {
         if (found === undefined) throw new ApiError(matchesErrors.match_not_found)
         return found

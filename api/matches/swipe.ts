@@ -113,8 +113,9 @@ export function swipeRoutes({ facts, people, notes, swipeWaitMs, swipeCheckMs, n
   }
 
   /**
-   * Returns the time for a new swipe. The new time is always later than the time of the last swipe, because only the
-   * newest swipe takes effect and the clock of another API process may be ahead.
+   * Returns the time for a new swipe. The new time is always later than the time of the last swipe, because a swipe has
+   * no effect if an earlier swipe of the same target has a later time. The clock of the API process that received the
+   * earlier swipe may be ahead.
    */
   function timeAfter(last: RecentSwipe | undefined): number {
     return Math.max(now(), (last?.at ?? 0) + 1)

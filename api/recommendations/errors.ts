@@ -8,7 +8,7 @@ export const recommendationErrors = defineErrors({
   },
   item_not_found: {
     status: 404,
-    when: 'no such item exists, or it is not active',
+    when: 'the item does not exist or is not active',
     message: 'There is no such item.',
   },
   editorial_list_not_found: {

@@ -27,7 +27,7 @@ export interface TablesDeps extends Pick<ServiceKit, 'topicFeeds' | 'feedSnapsho
    * of reading the topic a second time.
    */
   onItem(itemId: bigint, item: RecommendationItem | undefined): void
-  /** Items that other parts of the process keep. They are part of the same snapshot. */
+  /** The items whose contents are kept for models. The snapshot of the tables contains them. */
   readonly newer: SavedItems
 }
 

@@ -31,7 +31,7 @@ export function isOwner(snippet: SnippetRecord, caller: Caller | undefined): boo
   return snippet.userId !== undefined && snippet.userId === caller?.subject
 }
 
-/** Returns what identifies a read, so that its repetitions are recognised. */
+/** Returns the values that identify a read, so that its repetitions are recognised. */
 function readRequest(id: string): readonly unknown[] {
   return ['readSnippet', id]
 }
@@ -55,9 +55,8 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   }
 
   /**
-   * Finds a snippet as `find` does. Also finds a snippet whose reads are used up, if this request used one of them. A
-   * caller who repeats a request with its key may not have received the first answer. Nobody can read deleted or
-   * expired snippets.
+   * Finds a snippet as `find` does. Also finds a snippet whose reads are used up, if the request repeats one of these
+   * reads with its key. The caller may not have received the first answer. Nobody can read deleted or expired snippets.
    */
   async function findForRead(from: CommandRequest, id: string): Promise<SnippetRecord> {
     try {

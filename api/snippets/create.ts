@@ -81,7 +81,7 @@ export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }:
    * Proposes random ids until one is free. All proposed ids are in the same partition, which depends on the user or,
    * for an anonymous caller, on the command. The partition recognises a repeated command regardless of the proposed id,
    * and answers with the first id.
-   * @param snippet the snippet to create; null only asks for the answer to an earlier execution
+   * @param snippet the snippet to create; null to get only the answer to an earlier execution of the command
    */
   async function decide(open: OpenCommand, caller: Caller | undefined, snippet: NewSnippet | null): Promise<CreatedSnippet> {
     // All snippets of a user are in one partition, so that a snippet and the user's lists change atomically.

@@ -30,7 +30,9 @@ export async function answeringBlobs<T>(work: () => Promise<T>): Promise<T> {
 
 /** Open content. Long content may lose its slot while it is being read. */
 export interface OpenContent extends OpenBlob {
-  /** Aborted if the reader stalls, or if it is too slow while others wait; undefined for small content. */
+  /**
+   * Aborted if the reader stalls, or if the reader is too slow while other requests wait; undefined for small content.
+   */
   readonly cut?: AbortSignal
 }
 

@@ -9,7 +9,7 @@ export interface Streams {
   /**
    * Waits for a slot. Meanwhile, the client can neither send nor read more content. Throws ApiError `unavailable`.
    * @param address the client's address. All addresses of an IPv6 /64 share their slots.
-   * @param giveWay called if the transfer loses its slot, because it is too slow while others wait
+   * @param giveWay called if the transfer loses its slot, because it is too slow while other requests wait
    */
   take(address: string, giveWay: () => void): Promise<Slot>
   /** Number of slots in use. */
@@ -43,7 +43,10 @@ export interface StreamsOptions {
 /** Maximum number of concurrent uploads. Most uploads of ten megabytes take a fraction of a second. */
 const PLACES_IN = 32
 const PLACES_IN_PER_CALLER = 8
-/** Maximum number of concurrent downloads. It is larger, because a slow reader may occupy its slot for minutes. */
+/**
+ * Maximum number of concurrent downloads. It is higher than the maximum for uploads, because a slow reader may occupy
+ * its slot for minutes.
+ */
 const PLACES_OUT = 128
 const PLACES_OUT_PER_CALLER = 16
 const MAX_WAITING = 256
@@ -57,8 +60,8 @@ const RETRY_AFTER_SECONDS = 2
  */
 const LEAST_BYTES_PER_SECOND = 16_384
 /**
- * How long a transfer must have waited for its client, in total, before its rate is judged. It does not exceed WAIT_MS,
- * so that a client that stalls can lose its slot before a waiting request is refused.
+ * How long a transfer must have waited for its client, in total, before its rate is judged. This time does not exceed
+ * WAIT_MS, so that a client that stalls can lose its slot before a waiting request is refused.
  */
 const GRACE_MS = 5_000
 const MS_PER_SECOND = 1_000
@@ -179,7 +182,8 @@ export function streams(options: StreamsOptions): Streams {
           },
         }
         const timer = setTimeout(() => {
-          // Tries again, because transfers that were too young to be judged when the wait began can be judged now.
+          // Tries again. Since the wait began, more transfers may have waited for their clients long enough to be
+          // judged.
           makeRoomFor(caller)
           if (queue.delete(waiting)) reject(busy())
         }, waitMs)

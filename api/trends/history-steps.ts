@@ -27,8 +27,8 @@ export interface Steps {
 }
 
 /**
- * Returns the steps of a history of `hours`, which ends with the current step. Steps are aligned to multiples of their
- * length in UTC. Throws `invalid_request` if there are more than MAX_STEPS.
+ * Returns the steps of a history that covers `hours` hours, rounded up to whole steps, and ends with the current step.
+ * Steps are aligned to multiples of their length in UTC. Throws `invalid_request` if there are more than MAX_STEPS.
  */
 export function stepsOf(now: number, hours: number, resolution: Resolution): Steps {
   const stepMs = STEP_MS[resolution]
@@ -48,7 +48,7 @@ export function zeroFilled(steps: Steps, volumes: ReadonlyMap<number, number>): 
   return filled
 }
 
-/** The time of day at the end of a timestamp, for each minute of a day. */
+/** The part of a timestamp after the T, for each minute of a day. */
 const TIMES = Array.from({ length: DAY_MS / MINUTE_MS }, (_, minute) => new Date(minute * MINUTE_MS).toISOString().slice(DATE_LENGTH))
 
 /**

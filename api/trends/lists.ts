@@ -198,8 +198,8 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
       const maxAge = Math.min(LIST_TTL_SECONDS, Math.floor(remainingMs / MS_PER_SECOND))
       const headers = { ...answer.headers, 'Cache-Control': `public, max-age=${maxAge}` }
       const partition = partitionOf(region.woeid)
-      // When less than the full lifetime remains, max-age decreases every second, so the answer is reused for at most a
-      // second.
+      // When the list may be served for less than LIST_TTL_SECONDS, max-age decreases every second, so the answer is
+      // reused for at most a second.
       const reusableMs = Math.max(remainingMs - LIST_TTL_SECONDS * MS_PER_SECOND, Math.min(remainingMs, MS_PER_SECOND))
       return {
         ...answer,

@@ -4,7 +4,7 @@ import { flag, integer } from '../../scripts/command-line/option.ts'
 export default command({
   call: 'npm run bench:inventory --',
   description:
-    'Measures reservations, deductions and releases of stock at a fixed rate, and the parts of their latency. The operations use many variants, first right after the start and again after a warm-up, and then one variant. Compares them with conditional updates in PostgreSQL, and with a bare Redis script as the upper bound. Missing peers are skipped. Linux only, because CPU times come from /proc.',
+    'Measures reservations, deductions and releases of stock at a fixed rate, and the parts of their latency. The operations use many variants, first right after the start and again after a warm-up, and then one variant. Compares the results with those of conditional updates in PostgreSQL, and of a bare Redis script as the upper bound. Missing peers are skipped. Linux only, because CPU times come from /proc.',
   options: {
     rate: integer('Operations per second.', { default: 500, min: 1 }),
     seconds: integer('Duration of each measurement.', { default: 20, min: 1 }),

@@ -11,7 +11,7 @@ interface Held {
   taken: number
 }
 
-/** Implements the Redis script in memory with a simulated clock. Calls resolve in the next microtask. */
+/** Implements the limiter's Redis script in memory, with a simulated clock. Calls resolve in the next microtask. */
 export function exactCounters(nowUs: () => number) {
   const counters = new Map<string, Held>()
   const state = { questions: 0 }

@@ -7,7 +7,7 @@ export interface LoadOrder extends SubjectOptions {
   readonly subject: SubjectName
   readonly seconds: number
   readonly warmUpSeconds: number
-  /** Number of callers. Each request comes from a random one of them. */
+  /** Number of callers. Each request comes from a random caller. */
   readonly callers: number
   /**
    * Closed or open loop. `closed` is the number of requests in flight. `open` is the number of requests per second,

@@ -1,6 +1,6 @@
 /**
- * The sources of candidates. If several sources name an item, the explanation comes from the source that is first in
- * this list.
+ * The channels that name candidates. If several channels name an item, the explanation comes from the channel that is
+ * first in this list.
  */
 export const CHANNELS = ['neighbours', 'vector', 'category', 'preference', 'editorial', 'trending', 'popular', 'exploration'] as const
 export type Channel = (typeof CHANNELS)[number]
@@ -35,7 +35,8 @@ export interface CandidateSet {
   /**
    * Adds the item in a row of the item table. If another channel has already named the item, only determines which of
    * the two channels explains it.
-   * @returns the candidate of the row; undefined if the item is excluded, the row is negative or the set is full
+   * @returns the candidate of the row; undefined if the item is excluded, the row is negative, or the set is full and
+   * does not contain the item
    */
   of(row: number, channel: Channel): Candidate | undefined
   /** Returns the candidate of a row; undefined if no channel has named the row or the item is excluded. */

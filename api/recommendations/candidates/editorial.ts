@@ -23,7 +23,10 @@ export function* placedByEditors(lists: EditorialLists, context: RecommendationC
   for (let place = 0; place < longest; place++) for (const ids of inForce) if (place < ids.length) yield ids[place]
 }
 
-/** Returns the boost of new items; undefined if the editors have set a rule that is not in force at this time. */
+/**
+ * Returns the boost of new items: the editors' rule, or the default boost if there is no rule; undefined if the rule is
+ * not in force at this time.
+ */
 export function boostByEditors(lists: EditorialLists, time: number): NewReleaseBoost | undefined {
   const rule = lists.get(NEW_RELEASES)
   if (rule === undefined) return DEFAULT_BOOST

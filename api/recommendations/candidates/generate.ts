@@ -32,8 +32,8 @@ export interface CandidateRequest {
   readonly neighbours: ReadonlyMap<bigint, readonly Neighbour[]>
   readonly model: RecommendationModel | undefined
   /**
-   * The user's vector; undefined if there is no model, its vectors are unavailable, or it knows none of the user's
-   * items.
+   * The user's vector; undefined if there is no model, its vectors are unavailable, or the model has factors for none
+   * of the user's items.
    */
   readonly vector: Float32Array | undefined
 }
@@ -78,7 +78,7 @@ export async function generateCandidates(sources: CandidateSources, request: Can
   async function allSimilar(): Promise<ReadonlyMap<bigint, readonly SimilarItem[]>> {
     const naming = anchor === undefined ? user.lastViewed : [anchor]
     // BY_ITEMS is divided equally among these items. For an item without neighbours, `similarTo` finds up to `most`
-    // items. If `most` were larger, these items could fill the set before the other channels add candidates.
+    // items. If `most` were larger, the found items could fill the set before the other channels add candidates.
     const most = Math.ceil(BY_ITEMS / naming.length)
     return new Map(await Promise.all(naming.map(async (itemId) => [itemId, await similarTo(itemId, most)] as const)))
   }
@@ -153,7 +153,7 @@ export async function generateCandidates(sources: CandidateSources, request: Can
     }
   }
 
-  /** Adds the first of the editors' items that may be shown to the user. */
+  /** Adds the first EDITORIAL of the editors' items that may be shown to the user. */
   function addEditorial(): void {
     let left = EDITORIAL
     for (const itemId of sources.editorialFor(request.context)) {
@@ -191,8 +191,8 @@ export async function generateCandidates(sources: CandidateSources, request: Can
   if (recType !== 'trending') addNeighbours(similar)
   if (isPersonal) addEditorial()
   if (!isAbout) addTrending(recType === 'trending' ? BY_ITEMS : TRENDING)
-  // The vector channel names the most items, so it comes after the channels above. If not all of its items fit into the
-  // set, only the least similar items are missing.
+  // The vector channel names up to BY_VECTOR items, so it comes after the channels above. If not all of its items fit
+  // into the set, only the least similar items are missing.
   if (isPersonal) addVector(nearest)
   // A user may state a hundred preferences. The items of these preferences must not displace candidates from the
   // channels above.

@@ -3,7 +3,7 @@ import { CONTEXTS } from '../../../schemas/recommendations/ranking/ranking-featu
 import { REC_TYPES } from '../candidates/generate.ts'
 import { idParameter } from '../parameters.ts'
 
-/** Schema of the query, which says which list the page should explain. */
+/** Schema of the query parameters that select the list to explain. */
 export const choiceQuery = z.object({
   user_id: idParameter('The user.').optional(),
   context: z.enum(CONTEXTS, `must be one of ${CONTEXTS.join(', ')}`).default(CONTEXTS[0]),

@@ -4,7 +4,7 @@ import { type Html, renderedPage } from '../../kit/page/rendered.ts'
 import { EXPLAIN, FILES, SIGN_IN } from './routes.ts'
 
 /**
- * Renders a page in the layout of the page that explains lists.
+ * Renders a page with the header and the style sheet of the page that explains lists.
  * @param who the subject of the caller's token
  */
 export function pageAnswer(status: number, title: string, who: string, main: Html): Promise<Answer> {

@@ -9,7 +9,7 @@ export function columnsOf<S extends Shape>(shape: S, rows: number): Columns<S> {
   return Object.fromEntries(Object.entries(shape).map(([name, Column]) => [name, new Column(rows)])) as Columns<S>
 }
 
-/** Returns a text that changes with the names, the order and the kinds of the columns. */
+/** Returns a text that identifies the names, the order and the kinds of the columns. */
 export function describeColumns(shape: Shape): string {
   return Object.entries(shape)
     .map(([name, Column]) => `${name}:${Column.name}`)

@@ -11,9 +11,9 @@ import { NONE_LISTED, traitLists } from './trait-lists.ts'
 import { NO_TRAIT, type Trait, traitsOf } from './traits.ts'
 
 /**
- * All properties of items that ranking needs, in typed arrays. Ranking 500 candidates therefore needs no requests. A
- * million items with three traits each take about 60 MB, plus 44 bytes for each item with statistics. Rows are never
- * removed. A deleted item counts as unknown.
+ * All properties of items that ranking needs, in typed arrays. Ranking 500 candidates therefore needs no reads from
+ * Redis. A million items with three traits each take about 60 MB, plus 44 bytes for each item with statistics. Rows are
+ * never removed. A deleted item counts as unknown.
  */
 export interface ItemTable {
   /** Number of rows. Every item has a row, even if it is inactive or deleted, or if only its statistics are known. */

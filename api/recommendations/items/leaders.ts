@@ -141,8 +141,8 @@ interface MadeLeaders {
 }
 
 /**
- * Collects the lists in two passes over all items. The first pass adds up how often items were shown, and the second
- * offers each item to the lists.
+ * Collects the lists of one pass. The pass visits all items twice: first to add up how often items were shown, and then
+ * to offer each item to the lists.
  */
 function visitor(items: ItemTable, time: number, wanted: ReadonlySet<Trait>) {
   const groups = new Map<number, BestRows>()

@@ -26,11 +26,11 @@ const MAX_STEPS = 24
 const SMALL_RESIDUAL = 1e-3
 
 /**
- * Computes a user's factors from interactions, as `recalculate_user` of `implicit` does. The factors are the
- * least-squares solution of (YᵀY + λI + Σ (c − 1) y yᵀ) x = Σ c y. Solving the system directly would take milliseconds,
- * so the solver uses conjugate gradients. The preconditioner is the inverse of YᵀY + λI, which is the same for all
- * users. The more items there are, the less a single user adds to YᵀY, and the fewer steps the solver needs (Golub and
- * Van Loan, "Matrix Computations", 11.5).
+ * Creates a solver that computes a user's factors from interactions, as `recalculate_user` of `implicit` does. The
+ * factors are the least-squares solution of (YᵀY + λI + Σ (c − 1) y yᵀ) x = Σ c y. Solving the system directly would
+ * take milliseconds, so the solver uses conjugate gradients. The preconditioner is the inverse of YᵀY + λI, which is
+ * the same for all users. The more items there are, the less a single user adds to YᵀY, and the fewer steps the solver
+ * needs (Golub and Van Loan, "Matrix Computations", 11.5).
  */
 export async function foldIn({ gram, dimensions, regularization }: FoldInDeps): Promise<FoldIn> {
   const common = Float64Array.from(gram)

@@ -20,7 +20,7 @@ export interface IndexThreadsOptions extends Pick<ServiceKit, 'log'> {
   startThread?(data: IndexThreadData): IndexThread
 }
 
-/** The part of a `Worker` that is needed here. */
+/** The methods of a `Worker` that this module uses. */
 export type IndexThread = Pick<Worker, 'on' | 'postMessage' | 'terminate'>
 
 /**
@@ -34,11 +34,14 @@ export const MOST_UNANSWERED = 64
  */
 const HUNG_MS = 10_000
 /**
- * Maximum time for opening the index. After this time, the thread is replaced. Opening an index of a million items took
- * at most 1.1 s: docs/adr/0083-large-indexes-have-a-thread.md
+ * Maximum time for opening the index. After this time, the thread is terminated, and the start counts as failed.
+ * Opening an index of a million items took at most 1.1 s: docs/adr/0083-large-indexes-have-a-thread.md
  */
 const OPENING_MS = 60_000
-/** Pause before a thread that has ended is started again. It doubles with each further attempt up to the maximum. */
+/**
+ * Pause before a new thread replaces a thread that has ended. The pause doubles with each further attempt up to the
+ * maximum.
+ */
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
 
@@ -126,7 +129,10 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
     if (wasOpen && !isClosed) restartLater(error)
   }
 
-  /** Replaces a thread that hangs, without waiting until it has ended, because native code cannot be terminated. */
+  /**
+   * Replaces the thread if it hangs. Does not wait until the old thread has ended, because native code cannot be
+   * terminated.
+   */
   function replaceIfHung(): void {
     fullSince ??= sharedMs()
     if (sharedMs() - fullSince < HUNG_MS) return

@@ -13,7 +13,8 @@ export interface RecommendationModel {
   /** Epoch ms. */
   readonly trainedAt: number
   /**
-   * Computes the user's vector (length 1) from weighted interactions; undefined if the model knows none of the items.
+   * Computes the user's vector (length 1) from weighted interactions; undefined if the model has factors for none of
+   * the items.
    */
   foldIn(history: readonly { readonly itemId: bigint; readonly weight: number }[]): Float32Array | undefined
   /**

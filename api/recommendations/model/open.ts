@@ -35,7 +35,7 @@ export interface OpenOptions {
 /** Initial capacity for the factors of a user's items, in rows. */
 const FOLDED_ROWS = 128
 
-/** Stands for no item. It cannot be an id, because ids are positive. */
+/** Marks a key without an item. The value cannot be an id, because ids are positive. */
 const NO_ITEM = 0n
 
 /** Number of values checked between two pauses. Checking them takes a millisecond or two. */
@@ -96,7 +96,7 @@ export async function openVectors(
   const added = new Map<bigint, { readonly key: number; readonly factors: Float32Array }>()
   const addedIds: bigint[] = []
   const newer = newVectorIndex(dimensions)
-  /** Number of items that got their key from this counter. The others got the key of a removed item. */
+  /** Number of keys that this counter has assigned. Other items got the key of a removed item. */
   let additions = 0
   /** Keys of items that were removed. The next items get these keys. */
   const free: number[] = []
@@ -129,7 +129,9 @@ export async function openVectors(
     return own !== undefined
   }
 
-  /** Computes factors from the content of an item; undefined if the model knows none of the content's tokens. */
+  /**
+   * Computes factors from the content of an item; undefined if the model has factors for none of the content's tokens.
+   */
   function factorsOf(content: ItemContent): Float32Array | undefined {
     const known = contentTokens(content).flatMap((token) => tokens.get(token) ?? [])
     const sum = new Float32Array(dimensions)
@@ -149,7 +151,7 @@ export async function openVectors(
     free.push(known.key)
   }
 
-  /** Removes the item that was added with a key, if there still is one. */
+  /** Removes the added item that has this key, if there is one. */
   function forget(key: number): void {
     if (!added.delete(addedIds[key])) return
     newer.remove(key)
@@ -157,8 +159,8 @@ export async function openVectors(
   }
 
   async function nearest(vector: Float32Array, count: number, by: NearBy): Promise<NearItem[]> {
-    // Resolves the keys of newer items to ids before the wait, because a further item may get the key of an item that
-    // was found.
+    // Converts the keys of newer items to ids before the `await`. While the function waits, an item that was found may
+    // be removed, and another item may get its key.
     const fresh = newer.search(vector, count, by).map(({ key, value }) => ({ itemId: addedIds[key], similarity: value }))
     const rows = await trained.search(vector, count, by)
     const found = rows.map(({ key, value }) => ({ itemId: ids[key], similarity: value }))

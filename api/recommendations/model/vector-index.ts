@@ -7,7 +7,10 @@ export interface NearRow {
   readonly value: number
 }
 
-/** How results are ranked: by the inner product with the query, or by the cosine if the query has length 1. */
+/**
+ * How results are ranked: by the inner product with the query, or by the cosine. The cosine requires a query of length
+ * 1.
+ */
 export type NearBy = 'product' | 'cosine'
 
 /** Approximately finds the vectors with the largest inner product or cosine with a query. Keys are counted from 0. */
@@ -33,9 +36,9 @@ export interface VectorIndex {
 const CONNECTIVITY = 24
 const EXPANSION_ADD = 128
 /**
- * Minimum number of vectors that a search takes from the index and ranks by their original lengths. The search for
- * similar items takes fewer vectors, because its results only become candidates. This search should also be fast,
- * because one list may need it for five items.
+ * Minimum number of vectors that a search takes from the index. The search then ranks them by the product or the cosine
+ * of the vectors with their original lengths. Searches by cosine find similar items. They take fewer vectors, because
+ * their results only become candidates, and because one list may need five of these searches.
  */
 const LOOKED_AT: Readonly<Record<NearBy, number>> = { product: 1_024, cosine: 512 }
 /** Minimum number of vectors that a search expands. A search also expands at least as many vectors as it returns. */

@@ -19,8 +19,8 @@ export interface WholeSearchOptions {
 }
 
 /**
- * Maximum number of vectors that are searched in this way. With more vectors, comparing the query with all of them
- * takes longer than a search in the index, and the 8-bit numbers need more than 16 MiB.
+ * Maximum number of vectors for this kind of search. With more vectors, comparing the query with all of them takes
+ * longer than a search in the index, and the 8-bit numbers need more than 16 MiB.
  */
 export const MOST_WHOLE = 65_536
 /** Largest signed 8-bit number. */

@@ -1,7 +1,7 @@
 import { type PatientTimers, patientTimer, systemTimers } from '../../../runtime/patient-timer.ts'
 import { circuit } from '../../../state/redis/circuit.ts'
 
-/** Reads data that a list can do without if necessary. */
+/** Reads data from Redis. A list can be computed even without this data. */
 export interface BoundedReads {
   /**
    * Runs a read. Returns undefined if the read fails or takes too long. While the circuit is open, returns undefined at

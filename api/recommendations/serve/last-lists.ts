@@ -35,7 +35,7 @@ const SOURCE_OFFSET = 16
 const TYPE_OFFSET = 24
 const CHANNEL_OFFSET = 25
 const ITEM_BYTES = 26
-/** Stands for no source item. It cannot be an id, because ids are positive. */
+/** Marks an item without a source item. The value cannot be an id, because ids are positive. */
 const NO_SOURCE = 0n
 
 /** @param now epoch ms */

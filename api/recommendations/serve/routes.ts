@@ -82,7 +82,7 @@ export const recommendationsRoute = defineRoute({
           degraded: z.array(z.enum(DEGRADATIONS)),
           relaxed: z
             .array(z.literal('genre_cap'))
-            .openapi({ description: 'Limits that were exceeded, because fewer than 20 items were left within them.' }),
+            .openapi({ description: 'Limits that the list exceeds, because fewer than 20 items fit within them.' }),
           features_offset: z
             .int()
             .optional()

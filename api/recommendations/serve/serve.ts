@@ -73,8 +73,8 @@ interface Titles {
 const NOTHING: ReadonlySet<ModelPart> = new Set()
 
 /**
- * Creates the server of lists. A list usually takes three round trips to Redis: for features, neighbours and titles. If
- * a round trip fails, the list is computed without the data from this round trip.
+ * Creates the functions that serve lists. A list usually takes three round trips to Redis: for features, neighbours and
+ * titles. If a round trip fails, the list is computed without the data from this round trip.
  */
 export function listServer(deps: ServeDeps) {
   const { views, facts, tables, models, shown, last, reads, now, log } = deps

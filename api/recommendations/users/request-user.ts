@@ -38,7 +38,7 @@ export interface RequestUser {
   readonly throughOffset: number
 }
 
-/** Number of last items whose neighbours become candidates. */
+/** Number of last viewed items whose neighbours become candidates. */
 const LAST_ITEMS = 5
 /** How long after the user's last event `hoursAway` is still known. */
 const VISIT_KEPT_MS = 7 * DAY_MS

@@ -66,7 +66,7 @@ export const featuresRoute = defineRoute({
           user_id: z.string(),
           embedding: z.array(z.number()).openapi({
             description:
-              'A vector of 256 numbers with length 1. All numbers are 0 without a model or its vectors, and for a user without known items.',
+              'A vector of 256 numbers with length 1. All numbers are 0 if there is no model, if its vectors are unavailable, or if the user has no items for which the model has factors.',
           }),
           embedding_version: z.int().nullable(),
           embedding_updated_at: z.iso.datetime().nullable(),

@@ -1,6 +1,6 @@
 /**
- * The other languages of highlight.js. A request may name them, but they are not detected. Each entry has the name and
- * the aliases of a language.
+ * The languages of highlight.js that are not in `table.ts`. A request may name them, but they are not detected. Each
+ * entry has the name and the aliases of a language.
  */
 export const furtherLanguages: readonly (readonly [name: string, ...aliases: string[]])[] = [
   ['1c'],

@@ -15,7 +15,10 @@ export interface Highlighter {
 
 /** Maximum size of a text that is highlighted. Longer texts are shown without highlighting. */
 export const MAX_HIGHLIGHTED_BYTES = 131_072
-/** Time limit for highlighting. A hundred kilobytes take about 50 ms, so only malicious texts reach the limit. */
+/**
+ * Time limit for highlighting. A hundred kilobytes take about 50 ms, so ordinary texts reach the limit only while the
+ * machine is busy.
+ */
 const MAX_HIGHLIGHT_MS = 1_000
 /**
  * Maximum time that a page waits until the thread has highlighted other pages. After this time, the page is shown

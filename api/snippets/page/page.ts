@@ -95,7 +95,8 @@ function htmlAnswer(status: number, body: string, headers: Readonly<Record<strin
   const common = {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': PAGE_POLICY,
-    // With `no-referrer`, browsers that send no Sec-Fetch-Site would hide the origin of the form as well.
+    // With `no-referrer`, browsers would hide the origin of the form. The API needs this origin if a browser sends no
+    // Sec-Fetch-Site.
     'Referrer-Policy': 'same-origin',
     ...PRIVATE,
   }

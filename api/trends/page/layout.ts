@@ -5,7 +5,7 @@ import { type Html, renderedPage } from '../../kit/page/rendered.ts'
 
 export const STYLES = '/trends/files'
 
-/** What the search form of a page contains. */
+/** The values in the search form of a page. */
 export interface SearchForm {
   /** The content of the search field. */
   readonly q?: string
@@ -45,7 +45,7 @@ function termPart(term: string): string {
   return encodeURIComponent(term === '.' || term === '..' ? `#${term}` : term)
 }
 
-/** Returns words such as `in Paris`. */
+/** Returns `worldwide`, or words such as `in Paris`. */
 export function placeText({ woeid, name }: Region): string {
   return woeid === WORLDWIDE ? 'worldwide' : `in ${name}`
 }

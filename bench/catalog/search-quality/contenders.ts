@@ -20,9 +20,9 @@ interface Answer {
 }
 
 /**
- * Returns the contenders. They begin with a search server's defaults. Each of the next four adds one step to the
- * previous contender, up to this service's search. The last contender is the same search, with all other factors drawn
- * at random.
+ * Returns the contenders. The first contender uses a search server's default settings. Each of the next four contenders
+ * adds one step to the previous contender, and the fifth is this service's search. The last contender is the same
+ * search, with all factors except the text drawn at random.
  * @param stock an index with the server's default settings, for the first contender
  * @param products an index with the service's settings and mappings
  * @param drawn the same, but all factors of a product except its text are random

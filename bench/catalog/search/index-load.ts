@@ -40,7 +40,7 @@ export function indexLoad(client: SearchClient, make: (number: number) => Catalo
   async function isFilled(count: number): Promise<boolean> {
     const index = await client.call({ method: 'GET', path: `/${name}` })
     if (index.body[name]?.mappings._meta?.definition !== DEFINITION) return false
-    // A server that has just started is still recovering the index. Wait until the recovery is complete.
+    // A server that has just started is still recovering the index. This request waits until the recovery is complete.
     await client.call({ method: 'GET', path: `/_cluster/health/${name}?wait_for_status=yellow&timeout=60s`, timeoutMs: TIMEOUT_MS })
     const counted = await client.call({ method: 'GET', path: `/${name}/_count`, timeoutMs: TIMEOUT_MS })
     return counted.body.count === count

@@ -48,8 +48,8 @@ export const JOIN_SPAN_MS = 30 * DAY_MS
 const FIRST_MS = 1_767_225_600_000
 const DAYS = 60
 /**
- * Maximum time until the swipe in the other direction or a repetition of the swipe, as a share of the 60 days that the
- * swipes cover. The share corresponds to 40 days.
+ * Maximum time from a swipe until the other user swipes back or the same user repeats the swipe, as a share of the 60
+ * days that the swipes cover. The share corresponds to 40 days.
  */
 const ANSWERED_WITHIN = 2 / 3
 const USERS = 59_946
@@ -59,8 +59,8 @@ const RIGHT = 0.45
 const SEED = 3
 
 /**
- * Generates swipes: 35 % reverse the direction of an earlier swipe, 2 % repeat an earlier swipe, and the rest are
- * between random users. Some users are more popular than others.
+ * Generates swipes: in 35 %, the target of an earlier swipe swipes back; 2 % repeat an earlier swipe; and the rest are
+ * between random users. The direction of every swipe is random. Some users are more popular than others.
  */
 export function makeSwipes(count: number): Swipes {
   const random = seededRandom(SEED)

@@ -63,8 +63,8 @@ export async function measureProfiles(folder: string, options: ProfilesOptions, 
   const transport = benchTransport(servers.addresses.kafka)
   try {
     await transport.connect()
-    // The arrival in Redis is measured first, because the backlogs make the changelog large. Afterwards, the worker of
-    // this measurement would have to restore all of the state in the changelog.
+    // The arrival in Redis is measured first, because the backlogs make the changelog large. After the backlogs, the
+    // worker of this measurement would have to restore this large state.
     await measureArrival(servers, transport, folder, say)
     await measureBacklogs(servers, transport, folder, options, say)
   } finally {

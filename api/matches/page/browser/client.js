@@ -26,8 +26,8 @@ export const session = {
 }
 
 /**
- * Reads the user and the scopes from a token. The page uses them only to decide what to show. The server checks every
- * request.
+ * Reads the user id from a token, and whether the user is an administrator. The page uses this data only to decide what
+ * to show. The server checks every request.
  * @param {string} token
  * @returns {{ userId: string, isAdmin: boolean } | undefined} undefined if the text is not a token
  */

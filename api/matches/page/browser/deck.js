@@ -12,13 +12,13 @@ import { seconds } from './messages.js'
 
 const FEED_LIMIT = 20
 /**
- * When fewer candidates than this are left, the page asks for more. The server keeps more candidates ready than it
- * sends at once.
+ * When fewer candidates than this are left, the page reads the feed again. The answer contains further candidates,
+ * because the server keeps more candidates than it sends at once.
  */
 const FILL_BELOW = 5
 /**
- * Minimum time before a nearly empty deck is read again, and before a failed read is retried. The server keeps even an
- * empty result for five seconds, so an earlier request would find nothing new.
+ * Minimum time until the feed is read again when the deck is nearly empty, and until a failed read is retried. The
+ * server keeps even an empty result for five seconds, so an earlier request would find nothing new.
  */
 const LEAST_RELOAD_MS = 6_000
 const MOST_RELOAD_MS = 30_000
@@ -26,7 +26,7 @@ const EMPTY_RELOAD_MS = 8_000
 const CLOCK_MS = 1_000
 /** Duration of the transition in the style sheet. */
 const FLIGHT_MS = 250
-/** Maximum duration that a swipe may report. */
+/** Maximum `swipe_duration_ms` that the page sends: one day. */
 const MAX_DURATION_MS = 86_400_000
 
 /** @type {Readonly<Record<string, Direction | 'REWIND'>>} */
@@ -52,8 +52,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   /** @type {Candidate[]} */
   let waiting = []
   /**
-   * Ids of swiped users for whom the request that reports the swipe has not ended yet. A feed that is read before the
-   * swipe arrives may still contain these users.
+   * Ids of users whose swipe is waiting in the queue or being sent. A feed that is read before the swipe arrives may
+   * still contain these users.
    */
   const sending = new Set()
   /**
@@ -62,8 +62,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
    */
   let lastSwipe
   /**
-   * The last request in the queue. Swipes and rewinds reach the server one at a time, because a rewind takes back the
-   * last swipe.
+   * Resolves when all queued requests have ended. Swipes and rewinds reach the server one at a time, because a rewind
+   * takes back the last swipe.
    */
   let sent = Promise.resolve()
   let shownAt = 0
@@ -114,7 +114,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
     if (candidate === undefined || Date.now() < pausedUntil) return
     const duration = Math.min(MAX_DURATION_MS, Math.round(performance.now() - shownAt))
     const body = { target_user_id: candidate.user_id, direction, swipe_duration_ms: duration, feed_position: position++ }
-    // If a card has the focus, the deck gets it, because a swiped card cannot keep the focus.
+    // If the focus is in a card, moves it to the deck, because a swiped card cannot keep the focus.
     if (cards.contains(document.activeElement)) part('deck').focus({ preventScroll: true })
     fly(direction)
     waiting.shift()
@@ -165,7 +165,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
         await load(isCurrent)
       } catch (error) {
         const failure = failureOf(error)
-        // A rewind names no other user, so the missing profile is the user's own.
+        // A rewind names no other user, so `profile_not_found` means that the user has no profile.
         if (!isCurrent() || onClosed(failure)) return
         pauseFor(failure)
         onFailure(failure)
@@ -301,7 +301,7 @@ function isLong(facts) {
 }
 
 /**
- * Returns how long to wait, in ms, before a feed with few candidates is worth reading again.
+ * Returns how long the page waits, in ms, before it may read the feed again; 0 if enough candidates are left.
  * @param {number} left
  * @param {number} hintAt epoch ms
  */

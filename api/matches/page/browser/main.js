@@ -11,7 +11,7 @@ import { searchMap } from './search-map.js'
 
 /** Parts of the page. At most one of them is visible at a time. */
 const VIEWS = ['sign-in', 'profile', 'place', 'feed']
-/** The form that provides what the feed needs, keyed by the code of the error. */
+/** The view with the form that resolves an error of the feed, keyed by the error code. */
 /** @type {Readonly<Record<string, string>>} */
 const MISSING = { profile_not_found: 'profile', location_required: 'place' }
 
@@ -40,7 +40,8 @@ function report(failure) {
 }
 
 /**
- * Shows the form that helps when the feed refuses this user.
+ * Closes the feed if the error shows that the feed cannot serve this user. If a form can resolve the error, shows the
+ * form.
  * @param {Failure} failure
  * @returns {boolean} whether the feed stays closed to this user
  */

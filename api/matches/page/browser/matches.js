@@ -10,8 +10,8 @@ import { failureOf } from './deck.js'
 
 const POLL_MS = 5_000
 /**
- * How soon the list is read again after the answer to a swipe contained a match. The list contains the match within a
- * second or two.
+ * Time from the answer to a swipe that contains a match until the list is read again. The list contains the match
+ * within a second or two.
  */
 const SOON_MS = 1_000
 /** Maximum pause between requests. Each failure doubles the pause up to this maximum. */

@@ -29,7 +29,7 @@ onSubmit(
   },
   report,
 )
-// The query of the address names the list that the page should explain.
+// The link keeps the query of this page's address, because the query selects the list to explain.
 byId('continue-link', HTMLAnchorElement).href = EXPLAIN + location.search
 button('sign-out').addEventListener('click', () => session.end().then(show, report))
 session.read().then(show, report)

@@ -1,7 +1,8 @@
 """Answers searches with Tantivy.
 
 Reads lines of JSON from the standard input: documents, then `null`, then searches. Answers `null` with a line when the
-documents can be searched, and each search with a list that begins with its number and its total.
+documents can be searched. Answers each search with a list that begins with the number of the search and the number of
+documents that match.
 """
 
 import json
