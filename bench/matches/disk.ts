@@ -19,7 +19,7 @@ export function bytesByTopic(folder: string): Map<string, number> {
   return sums
 }
 
-/** Returns the size of all files in a folder, in bytes. */
+/** Returns the total size of all files in a folder and its subfolders, in bytes. */
 export function bytesIn(folder: string): number {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).reduce((sum, file) => sum + sizeOf(join(folder, file)), 0)
 }

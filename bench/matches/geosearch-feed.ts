@@ -20,8 +20,8 @@ import { viewReader } from '../../state/views/reader.ts'
 import { NOT_CAUGHT_UP } from '../../state/views/view.ts'
 
 /**
- * Number of nearest users to examine in each step. If too few users pass the filters to fill a stack, the next step
- * examines more. Millrace's own feed examines at most 2,000 per step and 5,000 in total.
+ * Numbers of nearest users to examine. If too few users pass the filters to fill a stack, the search is repeated with
+ * the next number. Millrace's own feed examines at most 2,000 users per step and 5,000 in total.
  */
 const STEPS = [500, 2_000, 5_000]
 const STACK_SIZE = 50

@@ -34,8 +34,8 @@ export interface MatchesSystem extends People {
   /** CPU seconds so far, by process. */
   cpu(): Readonly<Record<string, number>>
   /**
-   * Waits until the pipelines and sinks of `groups` have processed everything. The default is every group except those
-   * that send pushes, refill stacks and record deletions.
+   * Waits until the pipelines and sinks of `groups` have processed everything. The default is every group except the
+   * group of the sink that sends pushes.
    */
   untilIdle(groups?: readonly string[]): Promise<void>
   stop(): Promise<void>

@@ -9,7 +9,10 @@ import { childEnvironment } from './config.ts'
 import { type Endings, endings } from './endings.ts'
 import { workingClassicMembers, workingConsumers } from './group-shares.ts'
 
-/** A contender that runs job J2 while its processes are stopped and killed. Each process has one thread or worker. */
+/**
+ * A contender that runs job J2 while its processes are stopped and killed. A process of the engine has one worker, and
+ * a process of Kafka Streams has one thread.
+ */
 export interface Contender {
   readonly label: string
   /**
@@ -47,8 +50,8 @@ const SCALING = {
   'num.standby.replicas': '1',
   'main.consumer.session.timeout.ms': '6000',
   'main.consumer.heartbeat.interval.ms': '1000',
-  // The shortest interval that Kafka Streams allows. Within this time, a task moves to the worker whose standby has
-  // caught up.
+  // The shortest interval that Kafka Streams allows. After a standby has caught up, its task moves to the standby's
+  // worker within this interval.
   'probing.rebalance.interval.ms': '60000',
 }
 

@@ -12,10 +12,13 @@ export default command({
   options: {
     only: choices('Scenarios to run; scale-job requires a peer.', SCENARIOS, { default: 'all' }),
     changes: choices('Membership changes in the scenario "scale"; "return" requires "stop".', CHANGES, { default: 'all' }),
-    keys: integer('Number of keys in the state, or of payments that create the state of job J2. Some scenarios multiply it.', {
-      default: 1_000_000,
-      min: 1,
-    }),
+    keys: integer(
+      'Number of keys in the state, or of payments that create the state of job J2. Some scenarios use a fraction or a multiple of this number.',
+      {
+        default: 1_000_000,
+        min: 1,
+      },
+    ),
     'value-bytes': integer('Size of a value in the scenario "scale", in bytes.', { default: VALUE_BYTES, min: SHORTEST_VALUE_BYTES }),
     rate: integer('Records per second in scenarios under load.', { default: 3_000, min: 1 }),
     runs: integer('Runs of the scenarios "restore" and "in-place"; the medians are reported.', { default: 3, min: 1 }),

@@ -86,10 +86,10 @@ async function inPlace(place: Place): Promise<void> {
 const STALL_HEADER = [
   row([
     '3 workers, 6 partitions, under load',
-    'before s',
-    'partitions of stopped workers s',
-    'partitions moved between other workers s',
-    'unmoved partitions s',
+    'before (s)',
+    'partitions of stopped workers (s)',
+    'partitions moved between other workers (s)',
+    'unmoved partitions (s)',
     'start to ready (s)',
   ]),
   row(['---', '--:', '--:', '--:', '--:', '--:']),
@@ -121,11 +121,11 @@ async function stalls(place: Place): Promise<void> {
 const SCALE_HEADER = [
   row([
     '2 workers, then 3, 6 partitions, standby, under load',
-    'before s',
-    'partitions of the added or removed worker s',
-    'partitions moved between other workers s',
-    'unmoved partitions s',
-    'until all workers are ready s',
+    'before (s)',
+    'partitions of the added or removed worker (s)',
+    'partitions moved between other workers (s)',
+    'unmoved partitions (s)',
+    'until all workers are ready (s)',
   ]),
   row(['---', '--:', '--:', '--:', '--:', '--:']),
 ]
@@ -160,8 +160,8 @@ async function beside(place: Place, { peersDir }: RestartConfig): Promise<void> 
   const peer = await whereInstalled('Kafka Streams', () => kafkaStreams(peersDir))
   if (peer === undefined) return
   const scaling =
-    changes.length === 0 ? undefined : await whereInstalled('Kafka Streams with settings', () => scalingKafkaStreams(peersDir))
-  say(row(['job J2, exactly once, up to 3 processes, 4 partitions, under load', 'before s', 'longest s', 'partitions stalled > 1 s']))
+    changes.length === 0 ? undefined : await whereInstalled('Kafka Streams with standbys', () => scalingKafkaStreams(peersDir))
+  say(row(['job J2, exactly once, up to 3 processes, 4 partitions, under load', 'before (s)', 'longest (s)', 'partitions stalled > 1 s']))
   say(row(['---', '--:', '--:', '--:']))
   for (const name of [...mishaps, ...changes]) {
     const other = name === 'add' || name === 'lose' ? scaling : peer

@@ -32,7 +32,7 @@ const STOOD_MS = 1_000
 
 /** Latencies, from sending a record until a reader receives its result. */
 export interface SideBySide {
-  /** Longest latency of a record before the fault, in ms. */
+  /** Longest latency of a record before the fault or change, in ms. */
   readonly before: number
   /** Longest latency of a record, in ms, from the fault or change until all partitions were flowing again. */
   readonly longest: number

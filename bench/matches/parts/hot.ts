@@ -38,8 +38,9 @@ export async function measureHotTarget({ system, values, say }: PartInput): Prom
   }
 
   /**
-   * Writes the swipes while the workers are suspended. Returns the rates in swipes/s at which the workers then process
-   * them, without and with the writes to the views and tables.
+   * Writes one swipe per user while the workers are suspended, and then measures how fast the workers process them.
+   * @returns two rates in swipes/s: until the topologies have processed all swipes, and until the views and tables
+   * contain them as well
    */
   async function drain(isHot: boolean): Promise<{ processed: number; shown: number }> {
     const swipes = swipesOf(isHot)

@@ -28,8 +28,8 @@ const KAFKA_STREAMS_VARIANTS = [
 
 /**
  * Measures the topology match-pairs on the swipes of job J3, compared with Kafka Streams on the same job. Both use
- * exactly-once processing. The topology does more per pair than the job requires: it also outputs each user's relation
- * to the other, events and push notifications.
+ * exactly-once processing. The topology does more per pair than the job requires: it also outputs events, push
+ * notifications, and the relation of each user to the other user.
  */
 export async function measurePairs({ values, folder, say }: Pick<PartInput, 'values' | 'folder' | 'say'>): Promise<void> {
   const { records, rounds } = values
@@ -78,7 +78,7 @@ export async function measurePairs({ values, folder, say }: Pick<PartInput, 'val
         } as const
         const figures = await measureRun({ contender, worker, records, brokerPid: servers.pids.kafka }).catch((error) => {
           if (!(error instanceof ContenderEndedError)) throw error
-          say(`skipping ${label}: ${error.message}; check that it is built and that PEERS_BUILD is set to its build folder`)
+          say(`skipping ${label}: ${error.message}; check that the peer is built and that PEERS_BUILD is set to its build folder`)
         })
         if (figures === undefined) continue
         add(label, { perSecond: figures.recordsPerSecond, warmPerSecond: figures.warmRecordsPerSecond, cpu: figures.cpu })

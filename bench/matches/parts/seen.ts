@@ -31,7 +31,7 @@ export async function measureSeen({ system, folder, say }: PartInput): Promise<v
     say(`\nskipping the false positives through the API: this measurement needs ${SWIPES + ASKED} users`)
     return
   }
-  // The existing users have already swiped in other parts of the benchmark, so the viewer is a new user.
+  // The existing users may have swiped in other parts of the benchmark, so the viewer is a new user.
   const viewer = { ...people[0], userId: randomUUID() }
   await seedPeople(system, [viewer])
   const start = Date.now() - WITHIN_MS

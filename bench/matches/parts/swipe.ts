@@ -13,7 +13,7 @@ import { atRate, CONNECTIONS, type Contender, inTurn, loadRemark, type Round } f
 import type { MatchesSystem } from '../system.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
-/** Number of users who swipe during the measurement. */
+/** Maximum number of users who swipe during the measurement. */
 const SWIPERS = 2_000
 const SEED = 31
 const WARM_UP_SECONDS = 10

@@ -26,8 +26,8 @@ export function cosinePairs(items: number): PairCounts {
 /** Maximum distance between two items in a user's history. Only items within this distance count as a pair. */
 const NEAR = 10
 /**
- * Number of pairs that is added to the total of each item. It reduces the similarity of items with few pairs, because
- * such a similarity may be due to chance.
+ * Weight that is added to the total weight of each item's pairs. It reduces the similarity of items with few pairs,
+ * because such a similarity may be due to chance.
  */
 const PRIOR = 5
 

@@ -7,7 +7,7 @@ export interface Rating {
   readonly user: number
   readonly item: number
   readonly stars: number
-  /** Time of the rating, epoch seconds. */
+  /** Time of the rating, in seconds since the epoch. */
   readonly at: number
 }
 

@@ -27,7 +27,7 @@ await runMain(async () => {
   const items = 1 + ratings.reduce((most, { item }) => Math.max(most, item), 0)
   const all = contenders(items)
   const results = askInSequence(ratings, TRAINED, all, items)
-  const segments = SEGMENTS.map((from, at) => `hit@20 from ${from} earlier interactions (${results[0][at].questions} questions)`)
+  const segments = SEGMENTS.map((from, at) => `hit@20 from ${from} earlier interactions (${results[0][at].questions} test cases)`)
   const { results: service, trainingSeconds } = await askService(ratings, TRAINED, readFilms(expectedDataFolder()))
   const lines = [
     `${sumOf(results[0]).questions} test cases. First the channels alone, then the lists of the service: ordered by score, and as served (at most 3 items per genre). Training took ${trainingSeconds.toFixed(0)} s.`,

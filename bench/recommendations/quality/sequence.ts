@@ -2,8 +2,8 @@ import type { Contender } from './contenders.ts'
 import type { Rating } from './ratings.ts'
 
 /**
- * The results for one segment, that is, for users with a similar number of earlier interactions. A hit is a test case
- * in which the next good item was among the first 20.
+ * The results for one segment, that is, for users with a similar number of earlier interactions. Each good rating is a
+ * test case. A test case is a hit if the rated item was among the first 20.
  */
 export interface Quality {
   readonly questions: number

@@ -14,7 +14,7 @@ const SEED = 61
 const FIRST_WINDOWS = 6
 const WINDOW_SECONDS = 10
 const STORED_LISTS = 200
-/** Text in the response if the list was computed with all data. */
+/** Text that a response contains if its list was computed with all data. */
 const WHOLE = '"degraded":[]'
 
 /**

@@ -55,7 +55,10 @@ const MS_PER_SECOND = 1_000
 const TOKEN_SECONDS = 12 * 3_600
 const FRESH_TRENDS_MS = 31_000
 
-/** Starts servers with the data in their folder, a worker and an API. Fills the servers first if they are empty. */
+/**
+ * Starts servers that keep their data in a folder, and then a worker and an API. If the servers are empty, fills them
+ * before it starts the worker.
+ */
 export async function startSystem({ world, bundle, values, folder: parent }: PartInput): Promise<RecommendationsSystem> {
   const folder = join(parent, `servers-${values.items}-${values.users}`)
   const seeded = join(folder, 'seeded')
