@@ -18,13 +18,13 @@ export interface SeenSetCost {
   readonly items: number
   /** CPU time of adding an item, in µs. */
   readonly addMicroseconds: number
-  /** Bytes of keys and values that one added item writes to the changelog. */
+  /** Average number of bytes, in keys and values, that the store writes to the changelog for each added item. */
   readonly writtenBytes: number
   /** Size of all pages of the set in bytes. */
   readonly setBytes: number
   /** Share of new items that the set reports as seen. */
   readonly falsePositives: number
-  /** CPU time per lookup in µs, including decoding the set. The items are looked up one after another. */
+  /** CPU time per lookup in µs. The set is decoded once, and this time is divided among all lookups. */
   readonly readMicroseconds: number
 }
 

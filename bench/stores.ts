@@ -200,7 +200,9 @@ async function main(): Promise<void> {
   process.stdout.write(`${keyCount} keys, commit every ${BATCH}, ${ROUNDS} rounds, µs per key (median)\n`)
   for (const [name, values] of figures) process.stdout.write(`${median(values).toFixed(3).padStart(9)}  ${name}\n`)
 
-  process.stdout.write('\nseen-set: items, written per item, set, false positives, CPU to add, CPU to query a copy\n')
+  process.stdout.write(
+    '\nseen-set: items, written per added item, size of the set, false positives, CPU per added item, CPU per lookup in a copy\n',
+  )
   await inFolder(async (folder) => {
     const backend = await openRocksdbBackend({ folder: join(folder, 'seen') })
     for (const cost of seenSetCosts(backend)) {

@@ -97,7 +97,7 @@ function madeTransport(): Transport {
   return { partitionCounts: async () => new Map([[topic.name, 1]]), offsets, fetcher } as unknown as Transport
 }
 
-/** Returns the CPU time of this process. Other processes affect CPU time less than wall-clock time. */
+/** Returns the CPU time of this process in seconds. Other processes affect CPU time less than wall-clock time. */
 function cpuSeconds(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1e6

@@ -23,8 +23,8 @@ export interface Arrived {
 }
 
 /**
- * @param connections maximum number of connections; unlimited by default. Without a limit, a stall opens one connection
- * per waiting request
+ * @param connections maximum number of connections; unlimited by default. Without a limit, the client opens a
+ * connection for each waiting request while the server stalls
  */
 export function httpClient(url: string, connections = Number.POSITIVE_INFINITY): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: connections })

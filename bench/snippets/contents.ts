@@ -13,7 +13,9 @@ const MAX_BYTES = 10_485_760
 const LARGEST_SHARE = 0.001
 const SOURCE_FOLDERS = ['api/kit', 'pipelines/engine', 'kafka/client']
 
-/** Returns a function that generates distinct texts, which compress like code. */
+/**
+ * Returns a function that generates distinct texts. They consist of source code, so they compress like typical pastes.
+ */
 export function contents(random: () => number): () => Buffer {
   const root = join(import.meta.dirname, '..', '..')
   const source = SOURCE_FOLDERS.flatMap((folder) =>

@@ -14,8 +14,9 @@ const ASK_EVERY_MS = 200
 const TARGET_MS = 60_000
 
 /**
- * Creates a snippet every half second and reads it until its view count is no longer 0, for at most twice the target.
- * Returns the time from the creation of each snippet to its last read, in ms and in ascending order.
+ * Creates a snippet every half second for `seconds`. Reads each snippet repeatedly until its view count is no longer 0
+ * or twice the target has passed. Returns the time from the creation of each snippet to its last read, in ms and in
+ * ascending order.
  */
 export async function viewsFreshness({ client, create, from, seconds }: FreshnessOptions): Promise<number[]> {
   async function probe(): Promise<number> {

@@ -35,7 +35,7 @@ interface Watched {
 }
 
 export async function largeAtOnce({ client, create, residentBytes, from, print }: LargeOptions): Promise<void> {
-  // Random Base64 text, which compression shortens by at most a quarter.
+  // The text is random Base64, which compression shortens by at most a quarter.
   const tail = Buffer.from(randomBytes(LARGE_BYTES * RANDOM_SHARE).toString('base64')).subarray(HEAD_BYTES)
   let made = 0
   const createOne = () => create([Buffer.from(String(made++).padStart(HEAD_BYTES)), tail])

@@ -9,7 +9,10 @@ export interface Paced {
   readonly failures: Map<string, number>
 }
 
-/** Calls `work` at a fixed rate, waits for all calls, and returns their results. */
+/**
+ * Calls `work` at a fixed rate for `seconds`, and waits until all calls have ended. Returns their latencies and
+ * failures.
+ */
 export async function paced(perSecond: number, seconds: number, work: () => Promise<void>): Promise<Paced> {
   const latencies: number[] = []
   const failures = new Map<string, number>()

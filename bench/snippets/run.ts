@@ -37,7 +37,7 @@ let addresses = 0
 /** Returns headers with a new client address for each request, so that no client reaches a rate limit. */
 const from = () => ({ 'x-forwarded-for': `10.${(addresses >> 16) & 255}.${(addresses >> 8) & 255}.${addresses++ & 255}` })
 
-/** Writes a file and flushes it to the disk. A creation cannot cost less. */
+/** Writes a file and flushes it to the disk. A creation includes at least this work. */
 async function durableFile(folder: string, content: Uint8Array): Promise<void> {
   const path = join(folder, `${addresses++}`)
   const file = await open(`${path}.new`, 'w')

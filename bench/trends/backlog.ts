@@ -47,7 +47,7 @@ export function demoBacklog(count: number, minutes: number, now: number): Backlo
 
 const HOT_TERM = 'everybody writes this'
 
-/** Adds one term to a share of the tweets. Adds it only to tweets that the pipeline counts. */
+/** Adds the same term to a share of the tweets. Adds it only to tweets that the pipeline counts for this term. */
 export function withHotTerm(backlog: Backlog, share: number): Backlog {
   const byUser = new Map<bigint, number>()
   let due = 0
@@ -94,8 +94,8 @@ export function fillingBacklog(termsPerCity: number, now: number): Backlog {
     if (type !== 'Town') continue
     for (let first = 0; first < termsPerCity; first += TERMS_PER_FILLING_TWEET) {
       const sequence = tweets.length
-      // Half of the terms occur in all cities, and half in a single city. Countries and the world therefore have more
-      // terms than their lists need.
+      // In each city, half of the terms occur in all cities, and half only in this city. Countries and the world
+      // therefore have more terms than their lists need.
       const hashtags = [`#everywhere${codeOf(first)}`, `#only${codeOf(woeid)}${codeOf(first)}`]
       const user_id = BigInt(FIRST_FILLING_USER + sequence)
       const tweet_id = tweetId(now, sequence)

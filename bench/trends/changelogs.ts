@@ -10,20 +10,21 @@ import { topicProducer } from '../../tools/topic-producer.ts'
 /** The changelog of a store, and how the rows of the store are distributed over its partitions. */
 interface Changelog<K, V> {
   readonly topic: Topic<K, V>
-  /**
-   * Returns the bytes whose hash determines the partition of a key. Omitted if the hash of the key itself does so.
-   */
+  /** Returns the bytes whose hash determines the partition of a key. Omitted if the key itself is hashed. */
   readonly partitionBy?: (key: K) => Uint8Array
 }
 
 /** Changelogs of the trends pipeline, for programs that write its state while no worker is running. */
 export const changelogs = {
-  /** The baselines, by region and term. One partition has the baselines of a term in all regions. */
+  /** The baselines, by region and term. The baselines of a term in all regions are in the same partition. */
   usual: {
     topic: { name: 'trends-usual-changelog', key: utf8, value: avro('trends/TermBaseline'), partitions: 4 },
     partitionBy: (key: string) => Buffer.from(termOfKey(key)),
   },
-  /** The rows of rare terms, and the notes that a term is frequent. Only frequent terms can have baselines. */
+  /**
+   * One row per term. The row of a rare term contains its contributions. The row of a frequent term only records that
+   * the term is frequent. Only frequent terms can have baselines.
+   */
   rareTweets: { topic: { name: 'trends-rare-tweets-changelog', key: utf8, value: rareTerm, partitions: 4 } },
   /** The earlier lists of each region. */
   history: { topic: { name: 'trends-history-changelog', key: decimalInt, value: avro('trends/RegionHistory'), partitions: 4 } },

@@ -21,7 +21,7 @@ export interface FreshnessFigures {
 }
 
 export interface FreshnessOptions {
-  /** Number of tweets per second, in addition to the marked tweets. */
+  /** Number of tweets per second, without the tweets about marked terms. */
   readonly rate: number
   readonly seconds: number
   /** Opens a stream of `rate` tweets per second that starts at `startAt` (epoch ms). Default: the demo stream. */

@@ -11,11 +11,11 @@ import { measureBacklog, startWorkers, verifyContributions } from './throughput.
 
 /** Results with full lists: 500 terms in each of the 551 regions. */
 export interface FullListFigures {
-  /** CPU seconds for one renewal of all lists while no tweets arrive. */
+  /** Average CPU seconds for one renewal of all lists while no tweets arrive, by process. */
   readonly renewalCpu: Readonly<Record<Part, number>>
   /** CPU seconds that the worker used in each renewal. */
   readonly workerCpu: readonly number[]
-  /** CPU seconds per second while tweets arrive at `rate`, including renewals. */
+  /** CPU seconds per second while tweets arrive at `rate`, including renewals, by process. */
   readonly liveCpu: Readonly<Record<Part, number>>
   readonly peakRssMib: number
   readonly stateMib: number

@@ -49,7 +49,7 @@ export async function recordedBacklog(count: number, minutes: number, now: numbe
   return { tweets, contributions }
 }
 
-/** The recorded tweets, repeated without end. */
+/** An endless stream that repeats the recorded tweets or their generated substitute. */
 export interface RepeatedTweets {
   /** Number of tweets in each repetition. No user has tweets in two repetitions. */
   readonly perRepetition: number
@@ -92,7 +92,7 @@ function standIn(): Tweet[] {
   return Array.from({ length: RECORDED }, (_, i) => ({
     tweet_id: BigInt(i),
     user_id: BigInt(1 + Math.floor(random() * STAND_IN_USERS)),
-    text: 'a generated tweet of about the usual length, which the pipeline reads past',
+    text: 'a generated tweet of about the usual length, which the pipeline never uses',
     hashtags: [],
     phrases: Array.from({ length: STAND_IN_TERMS_PER_TWEET }, (_, place) => standInTerm(random, `${i} ${place}`)),
     lang: 'en',

@@ -110,7 +110,8 @@ function forget({ stateFolder }: WorkerProcess): void {
 
 /**
  * Waits until each region has a list whose window ended after `from`.
- * @returns how long the wait took, and the maximum age at which an older list was still served
+ * @returns the time from `from` until all lists were fresh, and the maximum age of the older lists that were served
+ * until then
  */
 async function untilFresh(api: string, from: number): Promise<{ freshMs: number; oldestMs: number }> {
   const waiting = new Set(regions.map(({ woeid }) => woeid))

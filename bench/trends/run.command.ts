@@ -25,7 +25,9 @@ export default command({
     hot: number('Share of the tweets that get the same additional term.', { default: 0, max: 1 }),
     terms: integer('Number of partitions of each topic that is keyed by term.', { default: 4, min: 1 }),
     minutes: number('Age of the first tweet in minutes.', { default: 30, max: MAX_BACKLOG_MINUTES }),
-    workers: integers('Numbers of worker processes with which the backlog is measured; 0 skips this measurement.', { default: '1,2' }),
+    workers: integers('Numbers of worker processes; the backlog is measured with each of them. 0 skips this measurement.', {
+      default: '1,2',
+    }),
     runs: integer('Runs per number of workers; the medians are reported.', { default: 3, min: 1 }),
     rate: number('Tweets per second during --steady and the measurement of freshness with full lists (551 regions of 500 terms).', {
       default: 200,
@@ -45,7 +47,7 @@ export default command({
       min: 0,
     }),
     baselines: integer('Number of baselines in the worker that --live restarts.', { default: 0, min: 0 }),
-    renewals: integer('Number of measured renewals of full lists. Should be even, because every second renewal is also a snapshot.', {
+    renewals: integer('Number of measured renewals of full lists. Should be even, because every second renewal also writes a snapshot.', {
       default: 2,
       min: 2,
     }),

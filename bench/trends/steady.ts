@@ -127,7 +127,8 @@ function watchAges(api: string): { stop(): Promise<number> } {
     }
   }
   const watching = watch()
-  // If the measurement fails, nothing calls `stop`, and reads of the stopped API must not hide the error.
+  // If the measurement fails, nothing calls `stop`, and the API is stopped. The reads then fail as well, and their
+  // error must not hide the first one.
   watching.catch(() => undefined)
   return {
     async stop() {

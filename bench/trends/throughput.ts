@@ -15,11 +15,11 @@ import type { Backlog } from './backlog.ts'
 import { untilCaughtUp } from './progress.ts'
 
 /**
- * Number of tasks in the user stage and the region stage, which have four partitions each. The number in the term stage
- * is an option.
+ * Number of tasks in the user stage and the region stage, which have four partitions each. An option sets the number of
+ * tasks in the term stage.
  */
 const OTHER_TASKS = 8
-/** A worker without state restores it before its tasks run. With 20 million baselines, this took 94 s. */
+/** A worker without local state restores its state before its tasks run. With 20 million baselines, this took 94 s. */
 const START_TIMEOUT_MS = 300_000
 /**
  * Time limit of the verification. The last volumes are published at the next whole minute, and the sink writes them

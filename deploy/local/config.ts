@@ -13,7 +13,7 @@ export function inheritedEnv(): NodeJS.ProcessEnv {
   return process.env
 }
 
-/** A server that is either external (`given`) or started by this stack. */
+/** A server that is either external, with the address `given`, or started by this stack. */
 export type ServerChoice<Local> = { readonly given: string } | ({ readonly given: undefined } & Local)
 
 /** Configuration of `npm start`. `home` is the absolute path of the folder for data, logs and downloaded tools. */

@@ -10,7 +10,7 @@ import type { PartKind } from './run-file.ts'
  */
 const TIMEOUT_MS = 2_000
 
-/** Returns true when a broker returns metadata. Otherwise, returns false or throws an error. */
+/** Returns true if a broker responds with metadata that lists at least one broker. Throws if no broker responds. */
 export async function isKafkaHealthy(brokers: string): Promise<boolean> {
   const admin = new Admin({
     clientId: 'health',

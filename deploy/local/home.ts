@@ -122,8 +122,8 @@ export async function resetHome(path: string, guardWaitMs = GUARD_WAIT_MS): Prom
   }
   const home = layout(path)
   mkdirSync(home.run, { recursive: true })
-  // The guard prevents another start from taking the lock until everything is deleted. The lock itself is not taken,
-  // because it could not be written if the disk is full, and a reset may be the way to free some space.
+  // The guard prevents another start from taking the lock until everything is deleted. A reset does not take the lock
+  // itself, because the lock cannot be written while the disk is full, and a reset must still be able to free space.
   const release = guard(home, guardWaitMs)
   try {
     const holder = lockHolder(home)

@@ -3,7 +3,7 @@ export interface PipelineLag {
   readonly name: string
   /** Number of records between the pipeline's positions and the end offsets of its topics. */
   readonly records: number
-  /** Number of tasks or partitions that the pipeline processes. */
+  /** Number of tasks of the topology, or of partitions of the sink, that the workers process. */
   readonly places: number
   /** Number of tasks that are still restoring their state. */
   readonly restoring: number

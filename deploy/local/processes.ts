@@ -202,8 +202,8 @@ function nodeProcess(options: NodeProcessOptions): Component {
     stopGraceMs: STOP_GRACE_MS,
     reuse: false,
     prepare: async () => ({ command: process.execPath, args: [...nodeFlags, main], env: { ...compileCache, ...env } }),
-    // The health check asks only whether the process is alive, because a process may be restoring for a long time. `npm
-    // run status` shows whether it is ready.
+    // This only checks whether the process is alive, because a restore may take a long time. `npm run status` shows
+    // whether the process is ready.
     isHealthy: () => answersOk(address, '/livez'),
   })
 }

@@ -1,4 +1,4 @@
-/** The output of `npm start`: plain lines that read the same in a terminal and in a file. */
+/** The output of `npm start`: plain lines that look the same in a terminal and in a file. */
 export interface Progress {
   say(text: string): void
   /** Runs a step and prints how long it took. `describe` adds details of the result. */

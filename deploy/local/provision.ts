@@ -27,11 +27,12 @@ const ALL_SERVICES: ProvisionedServices = { schemas: serviceSchemas, pipelines: 
  * Creates the public topics and the internal topics of topologies and sinks, and registers the schemas of the public
  * topics. After that, any producer finds its topics and schemas. Workers also create missing topics, but with the
  * partition counts for a small machine. The partition count of an existing topic is never changed, because keys would
- * move between partitions. Existing topics that promise to erase records get the declared configuration.
+ * move between partitions. Existing topics with `erases` get the declared configuration; other existing topics keep
+ * their configuration.
  * @param services the services whose topics are created; all by default
- * @param signal when it fires, the work ends at its next request
+ * @param signal when it is aborted, the work ends at its next request
  * @returns the number of public topics
- * @throws Error with the reason when the registry rejects a schema, or when the signal fires
+ * @throws Error with the reason when the registry rejects a schema, or when the signal is aborted
  */
 export async function provisionTopics(
   brokers: string,

@@ -28,7 +28,7 @@ function file(home: Pick<Home, 'run'>): string {
   return join(home.run, 'stack.json')
 }
 
-/** Replaces the file atomically, so that readers never see a partial file. */
+/** Replaces the file atomically, so that no process reads a partial file. */
 export function writeRunFile(home: Home, run: RunFile): void {
   const next = `${file(home)}.next`
   writeFileSync(next, JSON.stringify(run, null, 2))

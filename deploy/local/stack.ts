@@ -16,7 +16,10 @@ import { workerCounts } from './worker-counts.ts'
 export function localStack(config: LocalConfig, home: Home, progress: Progress) {
   const servers = stackServers(config, home)
   const processes = supervisor((text) => progress.say(`  ${text}`))
-  /** Components in start order. Components that were started together are stopped together. */
+  /**
+   * The started components in start order, grouped by stage. The components of a stage are started together and stopped
+   * together.
+   */
   const started: Component[][] = []
   const parts: RunPart[] = []
   let stopping = false

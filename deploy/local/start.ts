@@ -40,7 +40,8 @@ async function main(): Promise<void> {
     const starting = stack.start()
     const parts = await Promise.race([starting, interrupted])
     if (parts) {
-      // Without workers, the APIs become ready only when the user has started some, so the start does not wait.
+      // If the stack starts no workers or no deciders, the APIs become ready only after the user has started them, so
+      // the start does not wait.
       const timeoutMs = config.workers > 0 && config.deciders > 0 ? READY_TIMEOUT_MS : 0
       const unready = await report.step('readiness', () => unreadyParts(parts, { timeoutMs, isOver: () => isInterrupted }))
       if (!isInterrupted) {

@@ -6,7 +6,9 @@ import type { Home } from './home.ts'
 import type { RunPart } from './run-file.ts'
 import { withoutPassword } from './servers.ts'
 
-/** Returns the text that `npm start` prints once everything is running: the running parts, and commands to try next. */
+/**
+ * Returns the text that `npm start` prints when the start has finished: the running parts, and commands to try next.
+ */
 export function summary(config: LocalConfig, home: Home, parts: readonly RunPart[]): string {
   const running = parts.map(({ name, address, logFile }) => [name, withoutPassword(address), logFile ?? '(external)'])
   return `

@@ -15,8 +15,9 @@ export interface Supervisor {
   /** Restarts the started component whenever it ends. */
   keepRunning(component: Component): void
   /**
-   * Stops restarting components. Call it before you stop the first component. A restart that is in progress continues
-   * until its component is stopped, because waiting for a process that does not respond could take minutes.
+   * Stops restarting components. Call it before you stop the first component. The function does not wait for a restart
+   * that is in progress, because this could take minutes if the process does not respond. Stopping the component ends
+   * the restart.
    */
   release(): void
 }

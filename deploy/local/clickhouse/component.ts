@@ -6,7 +6,7 @@ import { type ServerPlace, serverComponent } from '../server.ts'
 import { CLICKHOUSE_USER } from './password.ts'
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url))
-/** Time limit for starting. Starting usually takes 0.4 s, but opening many parts after a crash takes longer. */
+/** Time limit for starting. Starting usually takes 0.4 s, but opening many data parts after a crash takes longer. */
 const START_TIMEOUT_MS = 60_000
 const STOP_GRACE_MS = 15_000
 const HEALTH_TIMEOUT_MS = 2_000

@@ -7,11 +7,14 @@ import { identifier, literal, MultiStatementError, readStatement, type Statement
 /** One request to the engine, as parsed by the HTTP interface. */
 export interface EngineRequest {
   readonly sql: string
-  /** The body after a statement in the URL: the rows of an INSERT, or the rest of the statement. */
+  /**
+   * The body of a request with a statement in its URL: the rows of an INSERT, or the rest of the statement. Empty if
+   * the statement is in the body.
+   */
   readonly data: Buffer
   readonly database: string | undefined
   readonly settings: ReadonlyMap<string, string>
-  /** Query parameters `{name:Type}` in ClickHouse's escaped text format. */
+  /** Values for the placeholders `{name:Type}` in the statement, keyed by name, in ClickHouse's escaped text format. */
   readonly parameters: ReadonlyMap<string, string>
   readonly defaultFormat: string
   readonly readOnly: boolean

@@ -38,7 +38,7 @@ export function kafkaBroker(options: BrokerOptions): Component {
   return serverComponent({
     name,
     address,
-    // A broker that an earlier run started with other settings is not reused.
+    // A broker that an earlier run started with other ports or another heap size is not reused.
     fingerprint: `${address} ${ports.controller} ${heapMb}`,
     ports: { KAFKA_PORT: ports.client, KAFKA_CONTROLLER_PORT: ports.controller },
     dataDir,

@@ -41,8 +41,8 @@ export interface StorageOptions {
 }
 
 /**
- * Writes the settings, and formats the storage on the first start. The stamp is written last, so that an interrupted
- * format starts over.
+ * Writes the settings, and formats the storage on the first start. The file `formatted` is written last, so that the
+ * next start repeats an interrupted formatting.
  * @returns the path of the settings file
  */
 export async function formatStorage({ jars, dataDir, ports, logFile, settings, archive }: StorageOptions): Promise<string> {

@@ -16,8 +16,9 @@ export type BrokerSettings = Readonly<Record<string, string | number | boolean>>
  */
 const OFFSETS_RETENTION_MINUTES = 10 * 365 * 24 * 60
 /**
- * Session timeout of consumer groups. It tolerates five missed heartbeats of an ordinary member, or two of a member
- * that owns all partitions. With Kafka's default, the partitions of a lost worker would have no owner for 45 s.
+ * Session timeout of consumer groups. It tolerates five missed heartbeats of an ordinary member. A member that owns all
+ * partitions sends a heartbeat only every two seconds, so two of its heartbeats may be missed. With Kafka's default,
+ * the partitions of a lost worker would have no owner for 45 s.
  */
 const GROUP_SESSION_MS = 6_000
 const GROUP_HEARTBEAT_MS = 1_000

@@ -56,7 +56,8 @@ export function readSchema(input: SchemaInput): ReadSchema {
 
 /**
  * Returns the id or version that a client demands; undefined if it leaves the choice to the registry.
- * @throws RegistryError for any other value. An id that is not an integer would become part of every later id
+ * @throws RegistryError for any other value. Later ids are computed from the highest id, so an id that is not an
+ * integer would make all later ids invalid
  */
 function demanded(name: string, value: number | null | undefined, least: number): number | undefined {
   if (value === undefined || value === null) return undefined

@@ -33,8 +33,8 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
     return exclusive(async () => {
       if (subject === '') throw new RegistryError('invalidSubject', 'The subject is empty')
       const mode = effectiveMode(subject)
-      // A schema that is registered already needs no change, so programs that register it at every start can also start
-      // while the subject may not be changed.
+      // A schema that is already registered needs no change. Programs that register it at every start can therefore
+      // start even while the subject is read-only.
       const present = live(subject).find((stored) => stored.identity === text && (read.id === undefined || read.id === stored.id))
       if (present && (mode !== 'IMPORT' || read.version === undefined)) return present.id
       if (mode === 'IMPORT') return importSchema(subject, read)
@@ -55,8 +55,8 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   }
 
   /**
-   * Registers a schema from another registry, under the id and version that the input names. By default, these are
-   * assigned as for a new schema.
+   * Registers a schema from another registry, under the id and version in the input. If the input lacks the id or the
+   * version, it is assigned as for a new schema.
    */
   async function importSchema(subject: string, { text, ...demanded }: ReadSchema): Promise<number> {
     const id = demanded.id ?? state.idOf(text) ?? state.nextId()

@@ -4,8 +4,8 @@ import type { CompatibilityLevel, Mode, SchemasRecord, StoredSchema } from './re
 
 export interface KnownSchema extends StoredSchema {
   /**
-   * The canonical text of the schema, or its own text if it cannot be parsed as Avro. The canonical text is the same
-   * for all spellings of the schema, even if another registry stored it.
+   * The canonical text of the schema, or its own text if it cannot be parsed as Avro. All texts of the same schema have
+   * the same canonical text, even if another registry stored them.
    */
   readonly identity: string
 }

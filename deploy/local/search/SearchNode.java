@@ -14,8 +14,8 @@ import org.opensearch.script.expression.ExpressionPlugin;
 import org.opensearch.transport.Netty4Plugin;
 
 /**
- * Runs OpenSearch with the modules that are on the class path. The only argument is the home folder, whose file
- * config/opensearch.yml contains the settings. The class exists because the constructor that accepts modules is protected.
+ * Runs OpenSearch with the modules in MODULES. The only argument is the home folder, whose file config/opensearch.yml
+ * contains the settings. The class extends Node, because Node's constructor that accepts modules is protected.
  */
 public final class SearchNode extends Node {
   private static final List<Class<? extends Plugin>> MODULES = List.of(

@@ -38,7 +38,7 @@ export function searchServer(options: SearchOptions): Component {
   return serverComponent({
     name,
     address,
-    // A server that an earlier run started with another heap is not reused.
+    // A server that an earlier run started with another port or heap size is not reused.
     fingerprint: `${address} ${heapMb}`,
     ports: { OPENSEARCH_PORT: port },
     dataDir,

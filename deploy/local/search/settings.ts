@@ -26,7 +26,8 @@ export function searchSettings(dataDir: string, port: number): string {
     // If the server measured used memory, it would also count garbage that the serial collector has not removed yet,
     // and refuse requests needlessly.
     'indices.breaker.total.use_real_memory': false,
-    // The default intervals of 200 ms and 1 s cause most of the CPU usage of an idle server.
+    // The timers of the next two settings have default intervals of 200 ms and 1 s, and cause most of the CPU usage of
+    // an idle server.
     'thread_pool.estimated_time_interval': '1s',
     'monitor.jvm.gc.enabled': false,
   }
