@@ -44,8 +44,8 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   /** The notes of the open case as the server last sent them. */
   let savedNotes = ''
   /**
-   * Notes that were not saved when another case was opened, keyed by the id of their case. `base` are the notes that the
-   * server had when the analyst last saw them.
+   * Notes that were not saved when another case was opened, keyed by the id of their case. `base` is the text of the
+   * saved notes that the analyst has seen last.
    * @type {Map<string, { notes: string, base: string }>}
    */
   const drafts = new Map()
@@ -337,7 +337,7 @@ function ignoreMissing(error) {
 }
 
 /** @param {Case | undefined} found */
-const lostChange = (found) => `A change of the case of transaction ${found?.transaction_id} was not saved. `
+const lostChange = (found) => `A change to the case of transaction ${found?.transaction_id} was not saved. `
 
 function notSent() {
   const message = 'The user signed out before it was sent.'

@@ -25,9 +25,9 @@ const BY_KEY = {
 }
 
 /**
- * Returns the verdict that undoes a verdict. If there was none before, SUSPICIOUS returns the case to the analysts
- * without labelling the transaction.
- * @param {Verdict | null} before
+ * Returns the verdict that undoes the newest verdict. If the transaction had no verdict before, returns SUSPICIOUS,
+ * which gives the case back to the analysts without labelling the transaction.
+ * @param {Verdict | null} before the verdict before the newest one
  * @returns {Verdict}
  */
 const undoneTo = (before) => before ?? 'SUSPICIOUS'
@@ -108,7 +108,7 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
     const recorded = await send(transactionId, given, () => ({ ...body, version: versionAfter(transactionId, seen.version) }))
     if (recorded === undefined) return
     if (target?.transactionId === transactionId) {
-      // If the verdict was the same before, undoing it would record a correction that changes nothing.
+      // If undoing would send the given verdict again, it would record a correction that changes nothing.
       const mayUndo = given !== undoneTo(before)
       last = mayUndo ? { transactionId, given, before, version: recorded.version } : undefined
       say(`Recorded as ${words(given)}.`, mayUndo)
@@ -117,8 +117,8 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
   }
 
   /**
-   * Returns the version that a verdict names: the version that the analyst has seen, or the version that this page has
-   * made of it since.
+   * Returns the version that a verdict names: the version that the analyst has seen, or the newer version that changes
+   * of this page have created since.
    * @param {string} transactionId
    * @param {number | undefined} seen
    */
