@@ -30,7 +30,8 @@ const DAY_MS = 86_400_000
  * @param {object} wiring
  * @param {(error: unknown, about?: string) => void} wiring.onFailure
  * @param {() => void} wiring.onSuccess
- * @param {(about: string) => void} wiring.onRecovered called when a change succeeds, in case it failed before
+ * @param {(about: string) => void} wiring.onRecovered called when a verdict has been recorded, so that a message about
+ * an earlier failure can be removed
  * @param {() => void} wiring.onChanged called after the server has accepted a change
  * @param {(by: number) => void} wiring.onStep opens the next case in the queue (1) or the previous one (-1)
  */
@@ -145,8 +146,8 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   }
 
   /**
-   * Assigns the case, unless somebody else has changed it since this page read it. Otherwise, one analyst could take a
-   * case from another without noticing, or take back an escalation.
+   * Assigns the case, unless somebody else has changed it since this page read it. Without this condition, one analyst
+   * could take a case from another without noticing, or take back an escalation.
    * @param {string | null} assignee
    */
   async function assign(assignee) {

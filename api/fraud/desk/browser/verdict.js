@@ -38,7 +38,8 @@ const undoneTo = (before) => before ?? 'SUSPICIOUS'
  * name the version of the case that the analyst has seen, so that they do not replace verdicts of other analysts.
  * @param {object} wiring
  * @param {(error: unknown, about?: string) => void} wiring.onFailure
- * @param {(about: string) => void} wiring.onRecovered called when a change succeeds, in case it failed before
+ * @param {(about: string) => void} wiring.onRecovered called when a verdict has been recorded, so that a message about
+ * an earlier failure can be removed
  * @param {(transactionId: string, verdict: Verdict, version: number) => void} wiring.onRecorded called when the server has
  * recorded a verdict, before later changes are sent
  * @param {() => void} wiring.onGiven
@@ -197,7 +198,8 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
   }
 
   /**
-   * Follows changes of the case. If somebody else has given a verdict since, the last verdict can no longer be undone.
+   * Adapts the offer to undo the last verdict to a newer version of the case. If somebody else has given a verdict
+   * since then, the last verdict can no longer be undone.
    * @param {Target} opened
    */
   function follow({ verdict, giver, version }) {
