@@ -61,7 +61,7 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
     expect(await page.textContent('#notes-news')).toBe('')
     await saveAndLeave('second')
     await waiting[1].abort()
-    await page.getByRole('alert').filter({ hasText: 'A change of the case of transaction t-1 was not saved.' }).waitFor()
+    await page.getByRole('alert').filter({ hasText: 'A change to the case of transaction t-1 was not saved.' }).waitFor()
     await read(CASE, 'EUR 1,249.90')
     await page.getByText('These notes are not saved yet.').waitFor()
     expect(await page.getByLabel('Notes on the case').inputValue()).toBe('second')

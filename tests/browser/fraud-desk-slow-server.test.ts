@@ -201,7 +201,7 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Sign out' }).waitFor()
     await waiting[0].abort()
-    for (const lost of ['The verdict on transaction t-2 was not recorded.', 'A change of the case of transaction t-2 was not saved.'])
+    for (const lost of ['The verdict on transaction t-2 was not recorded.', 'A change to the case of transaction t-2 was not saved.'])
       await page.getByRole('alert').filter({ hasText: lost }).waitFor()
     expect(fakes.changes).toEqual([])
   })
@@ -240,7 +240,7 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
 
   test('a change that the user repeats after a failure has the same Idempotency-Key, but a later equal change has a new one', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
-    await page.getByText('The rule skips nobody.').waitFor()
+    await page.getByText('The rule has no snoozes.').waitFor()
     const snooze = async () => {
       await page.getByLabel('Value').fill('u1')
       await page.getByRole('button', { name: 'Snooze', exact: true }).click()
@@ -259,11 +259,11 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
     fakes.replaced.clear()
     await end()
-    await page.getByText('The rule skips nobody.').waitFor()
+    await page.getByText('The rule has no snoozes.').waitFor()
     await snooze()
     await page.getByRole('row', { name: 'u1' }).waitFor()
     await end()
-    await page.getByText('The rule skips nobody.').waitFor()
+    await page.getByText('The rule has no snoozes.').waitFor()
     const [first, second, third] = keys(post)
     expect([second, third === first]).toEqual([first, false])
     const [ended, again, later] = keys(remove)
@@ -273,7 +273,7 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
 
   test('a repeated change has a new Idempotency-Key if something else was changed in the meantime', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
-    await page.getByText('The rule skips nobody.').waitFor()
+    await page.getByText('The rule has no snoozes.').waitFor()
     const snooze = async (value: string) => {
       await page.getByLabel('Value').fill(value)
       await page.getByRole('button', { name: 'Snooze', exact: true }).click()

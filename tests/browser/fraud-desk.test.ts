@@ -459,7 +459,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
     fakes.replaced.clear()
     await page.getByRole('link', { name: 'night' }).click()
-    await page.getByText('The rule skips nobody.').waitFor()
+    await page.getByText('The rule has no snoozes.').waitFor()
     await page.getByRole('row', { name: 'evaluated' }).waitFor()
     await page.getByRole('alert').waitFor({ state: 'hidden' })
   })
@@ -526,13 +526,13 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
 
   test('a rule is snoozed for an entity, and the snooze is ended', async () => {
     const { page, complaints, fakes } = await opened({ hash: '#rule/night' })
-    await page.getByText('The rule skips nobody.').waitFor()
+    await page.getByText('The rule has no snoozes.').waitFor()
     await page.getByLabel('Entity').selectOption('Device')
     await page.getByLabel('Value').fill(HOSTILE)
     await page.getByLabel('Hours').fill('3')
     await page.getByRole('button', { name: 'Snooze', exact: true }).click()
     await page.getByRole('row', { name: HOSTILE }).getByRole('button').click()
-    await page.getByText('The rule skips nobody.').waitFor()
+    await page.getByText('The rule has no snoozes.').waitFor()
     expect(fakes.changes.map(({ line, body }) => [line, body])).toEqual([
       ['POST rules/night/snoozes', { entity_type: 'DEVICE', entity_value: HOSTILE, hours: 3 }],
       ['DELETE rules/night/snoozes/s-1', {}],

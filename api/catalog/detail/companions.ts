@@ -13,8 +13,8 @@ const REMEMBERED_PRODUCTS = 100_000
 
 /**
  * Remembers the last known companions of each product (its seller, category and variants), so that the product and its
- * companions can be read at the same time. A page never shows outdated companions: if the product has changed,
- * its current companions are read.
+ * companions can be read at the same time. A page never shows outdated companions: if the product that was read has
+ * other companions, these are read as well.
  */
 export interface KnownCompanions {
   get(productId: number): Companions | undefined

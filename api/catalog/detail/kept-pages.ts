@@ -75,7 +75,10 @@ const MOST_BYTES = 80 * 2 ** 20
  * this memory.
  */
 const BYTES_BESIDE_TEXTS = 2_000
-/** Maximum age of a page that is shown to callers other than its seller and administrators. */
+/**
+ * How long a page may be sent after the last time at which it is known to have been current. The seller of the product
+ * and administrators get a page only after another read of the views.
+ */
 const RECENT_MS = 1_000
 /**
  * How long a page counts as current while no change of its data is reported. After this time, the views are read again,

@@ -32,8 +32,8 @@ export interface DetailReads extends ProductSurroundings {
 }
 
 /**
- * Everything that the views contain about a product, as unparsed text. If all texts and numbers are the same as last
- * time, only the categories or the badges of the page can have changed.
+ * Everything that the views contain about a product, as unparsed text. If two reads return the same texts and numbers,
+ * the pages that are made from them can differ only in the categories and the badges.
  */
 export interface DetailTexts {
   readonly product: string

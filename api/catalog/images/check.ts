@@ -34,8 +34,8 @@ const QUALITY = 92
 const AVIF_EFFORT = 0
 
 /**
- * The decoder's warning about three wrong bytes in the scan header of a JPEG. Photos from some Samsung phones have
- * these bytes. They matter only in progressive JPEGs, so the pixels are right.
+ * The decoder's warning about three wrong bytes in the scan header of a sequential JPEG. Photos from some Samsung
+ * phones have these bytes. Only the decoding of progressive JPEGs uses the bytes, so the pixels are right.
  */
 const HARMLESS_WARNING = 'Invalid SOS parameters'
 

@@ -8,7 +8,7 @@ export interface Gate {
 }
 
 /**
- * Creates a gate. While the maximum number of tasks are running, further tasks wait in a queue.
+ * Creates a gate. While the maximum number of tasks is running, further tasks wait in a queue.
  * @param places maximum number of tasks that run at once
  */
 export function gate(places: number): Gate {

@@ -89,7 +89,7 @@ export function offeredImages({ list, uploads, skus }: AskedImages, present: Pre
   })
   for (const [index, { image_id, sku }] of images.entries()) {
     const other = images.findIndex((one) => one.image_id === image_id && one.sku !== null && sku !== null && one.sku !== sku)
-    // Without this check, the second entry would be missing from the product, and nothing would say so.
+    // Without this check, the second entry would be dropped without an error.
     if (other >= 0 && other < index) throw faultAt(index, 'sku', `differs from that of body.images[${other}], which is the same picture`)
   }
   return unique(inOrder.map((index) => images[index]))

@@ -108,7 +108,7 @@ export async function readProductForm(
       },
     },
   ).catch((error) => {
-    // Because of this error, files that still wait for their check are skipped.
+    // Once `fault` is set, the files that still wait are neither checked nor stored.
     fault ??= error
     throw error
   })

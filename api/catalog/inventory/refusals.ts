@@ -20,7 +20,7 @@ export function refusal(outcome: InventoryRefusal, row: StockRow): ApiError {
   switch (outcome) {
     case 'version_conflict':
       return new ApiError(catalogErrors.version_conflict, {
-        message: `The stock now has the version ${version}. Read the stock again and send this version.`,
+        message: `The stock now has version ${version}. Read the stock again, and send its current version.`,
         fields: { variant_id, warehouse_id, available, reserved, version },
       })
     case 'reservation_ended':

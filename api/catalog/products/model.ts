@@ -26,7 +26,8 @@ export const MOST_LISTED = 10_000
 
 /**
  * Names that attributes must not have. Attributes share one object with the fields of a variant in answers, so the
- * names of these fields are reserved. So are the names of fields with which attributes could be confused.
+ * names of these fields are reserved. Further names, such as `currency`, are reserved because they
+ * resemble these fields.
  */
 const OWN_FIELDS = [
   ...['variant_id', 'product_id', 'sku', 'price', 'price_cents', 'compare_price', 'compare_price_cents', 'currency', 'was'],
@@ -45,7 +46,7 @@ const attributes = z
   .record(z.string(), text(MOST_ATTRIBUTE_VALUE, 1, 'The value.'))
   .transform((given, ctx) => {
     const named = Object.entries(given).map(([name, value]) => [normalised(name).trim(), value] as const)
-    // If two names are equal after normalisation, `Object.fromEntries` keeps only the later value.
+    // The names are compared first, because `Object.fromEntries` keeps only the last of several equal names.
     if (new Set(named.map(([name]) => name.toLowerCase())).size < named.length) {
       ctx.addIssue({ code: 'custom', message: 'names must differ in more than case' })
     }
@@ -84,7 +85,8 @@ const variants = z
   .superRefine((offers, ctx) => {
     const seen = new Set<string>()
     for (const [index, { sku }] of offers.entries()) {
-      if (seen.has(sku)) ctx.addIssue({ code: 'custom', path: [index, 'sku'], message: 'is the sku of an earlier variant' })
+      if (seen.has(sku))
+        ctx.addIssue({ code: 'custom', path: [index, 'sku'], message: 'is already the sku of another variant in this request' })
       seen.add(sku)
     }
   })

@@ -54,7 +54,7 @@ export interface ProductsDeps extends Pick<ServiceKit, 'views' | 'sharedViews' |
 /** The images and variants of a product that does not exist yet. */
 const NO_PRODUCT: PresentImages = { product_id: 0, images: [], variants: [] }
 
-/** Placeholders for the price fields of a command that cancels a price. */
+/** Placeholders for the price fields of a command that cancels a price period. */
 const NO_PRICE = { price_cents: 0, sets_compare_price: false, compare_price: null, ends_at: null }
 
 /** The parts of a seller's request that the handlers need. */

@@ -13,7 +13,7 @@ const rebuild = z
       .openapi({ description: '`requested`: the rebuild waits for an earlier rebuild, or for a worker to start it.' }),
     progress: z.number().min(0).max(1).openapi({
       description:
-        'Estimated share of the products that the new index contains. Searches use the old index until the new index is complete.',
+        'Estimated share of all products that are already in the new index. Searches use the old index until the new index is complete.',
     }),
     requested_at: z.string(),
     started_at: z

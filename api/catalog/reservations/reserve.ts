@@ -70,8 +70,8 @@ async function reserveAll(attempt: Attempt, parts: readonly WantedPart[], held_m
     const cartParts = reserved.map(({ product_id, lines }) => ({ product_id, lines }))
     const open = { action: 'OPEN', parts: cartParts, parts_end_at, held_ms } as const
     const answer = await command.run(reservationFlow, reservationId, open, `${number}:open`)
-    // A cart that has already ended was opened by a request from the previous day. The commands of that request are no
-    // longer remembered, so this request needs a new cart.
+    // If the cart has already ended, a request with the same Idempotency-Key opened it more than 24 hours ago. The
+    // commands of that request are no longer remembered, so this request needs a new cart.
     if ('cart' in answer && answer.outcome !== 'ended') return answer.cart
     hasCart = 'cart' in answer
   }
@@ -79,8 +79,9 @@ async function reserveAll(attempt: Attempt, parts: readonly WantedPart[], held_m
     parts.map(async (part, index) => {
       const answer = answers[index]
       if (answer.outcome !== 'reserved') return
-      // The part of an earlier cart ends with that cart. Releasing the part would return sold units to the stock if the
-      // cart has just been checked out and the stock has not been updated yet.
+      // A part that was already reserved may belong to an earlier cart, and then ends with that cart. If that cart has
+      // just been checked out, and the stock has not been updated yet, releasing the part would return sold units to
+      // the stock.
       if (answer.was_open && hasCart !== false) return
       await askPart(attempt, part, 'RELEASE_PART', 0)
     }),

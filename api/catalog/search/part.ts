@@ -42,7 +42,7 @@ const MOST_WAITING_RECORDS = 10_000
 export const SHARED_MS = 200
 /**
  * Maximum number of searches that run at once. Further searches are refused. With a million products, two cores answer
- * 100 searches a second, so the maximum number of searches takes about a second.
+ * 100 searches a second, so this many searches take about a second.
  */
 export const MOST_AT_ONCE = 100
 /** Maximum number of shared answers. Each answer takes about 50 KB. */

@@ -52,7 +52,10 @@ export interface SearcherDeps {
   synonyms(): Synonyms
   /** Epoch ms. */
   now(): number
-  /** If at least this number of products match, only products that can reach the page are scored. Default 20,000. */
+  /**
+   * If at least this number of products match, hits and facets are read by separate searches, and only products that
+   * can reach the page are scored. Default `MANY`.
+   */
   readonly many?: number
 }
 
@@ -202,7 +205,8 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
    */
   async function widened(exact: TextPlan, exactly: number): Promise<TextPlan | undefined> {
     const plansWith = (found: Corrections) => widerBreadths(exact).map((breadth) => corrected(exact, breadth, found))
-    // Mistakes are rare, so the same request asks for the corrections and for the counts without corrections.
+    // Misspelt words are rare, so the request that reads the corrections already counts the products without
+    // corrections.
     let plans = plansWith(NO_CORRECTIONS)
     const { found, answers } = await corrections(
       exact,
@@ -220,10 +224,10 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
 
   /**
    * Returns the number of products that contain the exact words of a query. Counting stops at `many` or ENOUGH,
-   * whichever is greater. If the query has no words, counts all public products.
+   * whichever is greater. If the query has no words, all public products match.
    */
   async function exactCount(q: string, plan: TextPlan | undefined): Promise<number> {
-    // The synonyms may change while the server counts. In that case, the number belongs to the former synonyms.
+    // If the synonyms change while the server counts, the number is stored with the counts of the former synonyms.
     const counts = exactCounts
     const known = counts.get(q)
     if (known !== undefined) return known
@@ -233,7 +237,7 @@ export function searcher({ index, percentile, synonyms, now, many = MANY }: Sear
   }
 
   /**
-   * Returns whether a search finds many products.
+   * Returns whether at least `many` products match the words and the filters.
    * @param exactly number of products with the words, regardless of filters
    */
   async function findsMany(plan: TextPlan | undefined, filters: Filters, exactly: number): Promise<boolean> {

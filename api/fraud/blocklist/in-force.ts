@@ -14,7 +14,7 @@ export interface OpenBlocklist extends BlocklistInForce {
 }
 
 /**
- * The part of an entry that is kept in memory. Scoring only needs to know whether an entry exists and when it expires.
+ * The part of an entry that is kept in memory. Scoring depends only on whether an entry exists and when it expires.
  */
 type Presence = Pick<FraudBlocklistEntry, 'expires_at'>
 

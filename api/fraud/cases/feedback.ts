@@ -53,8 +53,8 @@ async function backgroundOf(deps: CasesDeps, id: string): Promise<Background> {
   for (;;) {
     const hasOne = await hasCase(views, partition, id)
     if (hasOne === true) return HAS_CASE
-    // While the view is being built, the transaction may have a case that the view does not contain yet. In that case,
-    // the topology ignores the looked-up data.
+    // While the view is being built, the transaction may have a case that the view does not contain yet. The topology
+    // then ignores the looked-up data.
     const found = await lookedUp(deps, id)
     if (found !== undefined) return found
     if (monotonic() >= until) {
@@ -75,8 +75,8 @@ async function lookedUp({ findTransaction, tables, now }: CasesDeps, id: string)
 }
 
 /**
- * Returns whether an archived case belongs to an earlier payment with the same id. A payment can reuse an id only after
- * 24 hours, because until then it gets the first payment's answer.
+ * Returns whether an archived case belongs to an earlier payment with the same id. By default, a payment can reuse the
+ * id of another payment only after 24 hours, when the answer to the other payment is no longer kept.
  */
 function isOfEarlierPayment(archived: string, { scored_at }: Pick<TxnScored, 'scored_at'>): boolean {
   return (JSON.parse(archived) as FraudCase).transaction.scored_at < scored_at - DAY_MS

@@ -25,16 +25,17 @@ export interface CasePage {
 }
 
 /**
- * Time limit of the query to ClickHouse. Few analysts look for old cases, so the list does not wait long for these
- * cases.
+ * Time limit of each query to ClickHouse. Few analysts look for archived cases, so the list does not wait long for
+ * these cases.
  */
 const ARCHIVE_TIMEOUT_MS = 2_000
 const NOTHING = { total: 0, ids: [] }
 const NO_ROWS: ReadonlyMap<string, string> = new Map()
 
 /**
- * Merges the case lists of all partitions. A list that may contain closed cases also includes old cases from
- * ClickHouse, if ClickHouse responds. Throws ApiError: `invalid_request` for a page beyond `MAX_LISTED`, `not_ready`.
+ * Merges the case lists of all partitions. A list that may contain closed cases also includes the cases that are
+ * archived in ClickHouse, if ClickHouse responds. Throws ApiError: `invalid_request` for a page beyond `MAX_LISTED`,
+ * `not_ready`.
  */
 export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<CasePage> {
   const { views, facts } = deps
@@ -61,7 +62,7 @@ export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<Ca
   return { cases, total: shown.total + (archived ?? NOTHING).total, complete: archived !== undefined && old !== undefined }
 }
 
-/** Returns old cases from ClickHouse; undefined if the query fails or takes too long. */
+/** Reads archived cases from ClickHouse. Returns undefined if the query fails or takes too long. */
 async function fromTable<T>({ tables, log }: CasesDeps, read: (tables: CasesDeps['tables']) => Promise<T>): Promise<T | undefined> {
   try {
     return await withDeadline(read(tables), ARCHIVE_TIMEOUT_MS, () => new Error('no answer in time'))

@@ -27,7 +27,7 @@ export interface ActiveModels {
   readonly policy: Policy
 }
 
-/** Error for a model that does not exist, or that the model process refuses, for example because of its hash. */
+/** Error for a model that does not exist, or that the model process refuses, for example because its hash is wrong. */
 export class CannotLoad extends Error {
   override readonly name = 'CannotLoad'
 }

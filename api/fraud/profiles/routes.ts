@@ -12,7 +12,7 @@ export const profileRoute = defineRoute({
   operationId: 'getProfile',
   summary: 'Read a profile',
   description:
-    'Returns the current profile of a user, device, IP address, card or merchant. All profiles except those of merchants include transactions that were scored just now; lists of user ids may lack the last few seconds. All time windows end now.',
+    'Returns the current profile of a user, device, IP address, card or merchant. All profiles except those of merchants include transactions that were scored just now, but their lists of user ids may lack users of the last few seconds. All time windows end now.',
   auth: READERS,
   params: z.object({
     kind: z.enum(ENTITY_KINDS, `must be one of ${ENTITY_KINDS.join(', ')}`),

@@ -49,7 +49,7 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
   let blocked = new Map<string, number>()
   let recent: BlockCounts = { scored: 0, blocked: new Map() }
   let alert: string | undefined
-  /** Epoch ms of the first failure since a success or since counts were dropped; undefined if there was none. */
+  /** Epoch ms of the first failure since counts were last published or dropped; undefined if there was none. */
   let failingSince: number | undefined
   /**
    * Token of all claims until a move succeeds. If the answer to a claim or a release was lost, Redis may still hold the

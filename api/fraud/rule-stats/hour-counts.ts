@@ -8,8 +8,8 @@ const HOUR_MS = 3_600_000
  */
 const RULES_PER_RECORD = 100
 /**
- * Maximum number of rule sets whose tallies are read: the current rule set, and earlier rule sets whose payments are
- * recorded late.
+ * Maximum number of rule sets whose tallies are read: the current rule set and its predecessors. Predecessors are
+ * included, because a payment may be recorded after the rule set that evaluated it has been replaced.
  */
 const MOST_KNOWN = 3
 

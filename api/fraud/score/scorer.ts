@@ -137,7 +137,7 @@ export function scorer(deps: ScorerDeps): Scorer {
   }
 
   async function evaluate(request: FraudRequest, requestId: string, enrichments: Enrichments, away: Set<DegradedPart>) {
-    // These settings are read together before the first pause, because the settings may change during a pause.
+    // These settings are read together before the first `await`, because they may change while this function waits.
     const { ruleSet, tallies, lists, snoozes, policy } = settings
     const ip = ipFactsOf(request.device.ip_address)
     const { features, failed } = featuresOf(request, ip, enrichments)

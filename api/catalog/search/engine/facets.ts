@@ -28,7 +28,10 @@ export function shardValues(shards: number): number {
 /** A search for one or more facets that have the same filters. */
 export interface FacetSearch {
   readonly dimensions: readonly Dimension[]
-  /** Whether the search applies all filters. If it does, the number of products that it finds is the total. */
+  /**
+   * Whether the search applies all filters. If it does, the number of products that it finds is the total number of
+   * results.
+   */
   readonly isTotal: boolean
   /** Selects the products that are counted. */
   readonly query: Query

@@ -79,7 +79,7 @@ interface ScoreAnswer {
 }
 
 /**
- * Returns the maximum possible difference between a product's relevance and its `ceiling`.
+ * Returns the maximum by which the relevance of a product can exceed its `ceiling`.
  * @param answers the answers to `greatestScores`
  */
 export function mostBeside(answers: readonly ScoreAnswer[]): number {

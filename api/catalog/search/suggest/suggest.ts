@@ -26,8 +26,8 @@ interface Answer {
 }
 
 /**
- * Suggests titles, brands and categories for a query whose last word may be incomplete. The best products come first.
- * Throws ApiError `not_ready`, and `unavailable`, for example while too many suggestions are running.
+ * Suggests titles, brands and categories for a query whose last word may be incomplete. The titles of the best products
+ * come first. Throws ApiError `not_ready`, and `unavailable`, for example while too many suggestions are running.
  */
 export function suggester({ index, categories }: SuggestDeps) {
   const namesIn = categoryNames()

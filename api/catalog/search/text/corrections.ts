@@ -17,8 +17,8 @@ const CANDIDATES = 12
  */
 const TIMES_AS_FREQUENT = 100
 /**
- * Cost of each letter in which a correction differs from the word. One letter outweighs a frequency that is e^4 (55)
- * times as high. No other value did better on the relevance judgments.
+ * Cost of each letter in which a correction differs from the word. One letter counts as much as a frequency that is e^4
+ * (55) times as high. No other value did better on the relevance judgments.
  */
 const EDIT_COST = 4
 /** Maximum number of corrections that a search tries for a misspelt word. */
@@ -51,9 +51,9 @@ export function doubtfulWords(plan: TextPlan): readonly PlannedWord[] {
 }
 
 /**
- * Returns the searches that ask which words resemble the given words, and how frequent the given words are. Each word
- * is counted in a separate search, because such a search can stop at COMMON. A single search with one filter per word
- * would have to visit every product.
+ * Returns the searches that find words similar to the given words, and count the products with each of the given words.
+ * Each word is counted in a separate search, because such a search can stop at COMMON. A single search with one filter
+ * per word would have to visit every product.
  */
 export function spellingSearches(words: readonly PlannedWord[]): readonly Query[] {
   if (words.length === 0) return []

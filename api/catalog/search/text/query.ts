@@ -8,9 +8,9 @@ import { type Breadth, type PlannedPart, type PlannedWord, plannedWords, type Te
 export const TEXT_BOOSTS = {
   /** A correction of a misspelt word. */
   correction: 0.5,
-  /** Two words of the query that the product writes as one word. */
+  /** Two words of the query that the text of a product contains as one word. */
   joined: 0.42,
-  /** One word of the query that the product writes as two words. */
+  /** One word of the query that the text of a product contains as two words. */
   split: 0.6,
   synonym: 0.8,
   attribute: 0.5,
@@ -30,8 +30,8 @@ export const TEXT_BOOSTS = {
 export type TextBoosts = Readonly<Record<keyof typeof TEXT_BOOSTS, number>>
 
 /**
- * Minimum length of a word that a product may write as two words, such as Wi-Fi. Shorter words are hardly ever written
- * as two.
+ * Minimum length of a word that the text of a product may contain as two words, such as Wi-Fi. Shorter words are hardly
+ * ever written as two words.
  */
 const LEAST_SPLIT_CHARACTERS = 4
 /** Share of the words that must be found if not all words are required, in the syntax of `minimum_should_match`. */

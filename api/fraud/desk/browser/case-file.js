@@ -84,7 +84,8 @@ function group(title, values) {
 }
 
 /**
- * Returns the names and values as entries of a description list. Absent values are left out.
+ * Returns the names and values as entries of a description list. Leaves out undefined values, and values that the page
+ * shows elsewhere.
  * @param {Record<string, unknown>} values
  */
 function entries(values) {

@@ -30,7 +30,8 @@ const DAY_MS = 86_400_000
  * @param {object} wiring
  * @param {(error: unknown, about?: string) => void} wiring.onFailure
  * @param {() => void} wiring.onSuccess
- * @param {(about: string) => void} wiring.onRecovered called when a change succeeds, in case it failed before
+ * @param {(about: string) => void} wiring.onRecovered called when a verdict has been recorded, so that a message about
+ * an earlier failure can be removed
  * @param {() => void} wiring.onChanged called after the server has accepted a change
  * @param {(by: number) => void} wiring.onStep opens the next case in the queue (1) or the previous one (-1)
  */
@@ -44,8 +45,8 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   /** The notes of the open case as the server last sent them. */
   let savedNotes = ''
   /**
-   * Notes that were not saved when another case was opened, keyed by the id of their case. `base` are the notes that the
-   * server had when the analyst last saw them.
+   * Notes that were not saved when another case was opened, keyed by the id of their case. `base` is the text of the
+   * saved notes that the analyst has seen last.
    * @type {Map<string, { notes: string, base: string }>}
    */
   const drafts = new Map()
@@ -145,8 +146,8 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   }
 
   /**
-   * Assigns the case, unless somebody else has changed it since this page read it. Otherwise, one analyst could take a
-   * case from another without noticing, or take back an escalation.
+   * Assigns the case, unless somebody else has changed it since this page read it. Without this condition, one analyst
+   * could take a case from another without noticing, or take back an escalation.
    * @param {string | null} assignee
    */
   async function assign(assignee) {
@@ -337,7 +338,7 @@ function ignoreMissing(error) {
 }
 
 /** @param {Case | undefined} found */
-const lostChange = (found) => `A change of the case of transaction ${found?.transaction_id} was not saved. `
+const lostChange = (found) => `A change to the case of transaction ${found?.transaction_id} was not saved. `
 
 function notSent() {
   const message = 'The user signed out before it was sent.'

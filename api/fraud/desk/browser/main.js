@@ -162,7 +162,8 @@ document.addEventListener('click', ({ target }) => {
   const link = target instanceof Element ? target.closest('a') : null
   if (link !== null && link.hash !== '' && link.hash === location.hash) enter()
 })
-// Asks the server for the session, because the cookie may have expired, or the user may have signed in on another page.
+// Reads the session from the server, because the cookie may have expired, or the user may have signed in on another
+// page.
 session.read().then(enter, (error) => {
   enter()
   report(error)

@@ -37,10 +37,10 @@ const GAP = 4
 const DOT = 6
 const OWN_DOT = 8
 const CITY_DOT = 2
-/** Minimum horizontal and vertical distance between the names of two towns, in pixels. */
+/** Two towns are both drawn only if they are at least this far apart, horizontally or vertically, in pixels. */
 const CLEAR_X = 90
 const CLEAR_Y = 26
-/** Distance in pixels between a place of the user and the name of a town at the same place. */
+/** If a town is closer than this to a place of the user, its name is drawn this far from the town, in pixels. */
 const TAKEN = 16
 
 /**

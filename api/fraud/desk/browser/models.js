@@ -99,7 +99,7 @@ function tryButton({ name, version }, challenger, change) {
 
 /** @param {{ since: string, days: number }} challenger */
 function trialOf({ since, days }) {
-  const scored = `The challenger has scored 5 % of the transactions since ${dateTime(since)}, without effect.`
+  const scored = `The challenger has scored 5 % of the transactions since ${dateTime(since)}, without affecting decisions.`
   return days >= TRIAL_DAYS ? scored : `${scored} It can be promoted from ${dateTime(Date.parse(since) + TRIAL_DAYS * DAY_MS)} on.`
 }
 

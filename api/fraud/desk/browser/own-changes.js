@@ -1,9 +1,10 @@
 // @ts-check
 
 /**
- * Remembers the versions of cases that changes of this page have made. A change that waits for earlier changes of this
- * page must name the version that they make, even if its case is no longer open by then. It must not name a version that
- * somebody else has made since the user asked for the change, because the user may not have seen that version.
+ * Remembers the versions of cases that changes of this page have created. A change that waits for earlier changes of
+ * this page must name the version that they create, even if its case is no longer open by then. It must not name a
+ * version that somebody else has created since the user requested the change, because the user may not have seen that
+ * version.
  */
 export function ownChanges() {
   /**
@@ -22,8 +23,9 @@ export function ownChanges() {
       made.set(keyOf(transactionId, version), status)
     },
     /**
-     * Returns the version of a case after the changes that this page has made directly after a version, and the status
-     * of the case. The status is undefined if there are no such changes.
+     * Returns the newest version of a case that changes of this page have created after a version, with no change by
+     * somebody else in between, and the status of the case in the newest version. If there is no such change, returns
+     * the given version, and no status.
      * @param {string} transactionId
      * @param {number} version the version that the user has seen
      */

@@ -119,8 +119,8 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
   }
 
   /**
-   * Takes over what somebody else has changed in a rule, so that the author can see it and save again. Where both have
-   * changed the same field, the form keeps the author's value.
+   * Takes over what somebody else has changed in a rule, so that the author can see it and save again. In fields that
+   * the author has changed as well, the form keeps the author's values.
    * @param {Draft} sent the changes that were refused
    * @param {() => boolean} isOpen
    */

@@ -52,7 +52,7 @@ export function snoozesForm({ onFailure, onSuccess }) {
    */
   function draw(snoozes, total) {
     if (total === 0) {
-      redraw(part('snooze-list'), [make('p', 'soft', 'The rule skips nobody.')])
+      redraw(part('snooze-list'), [make('p', 'soft', 'The rule has no snoozes.')])
       return
     }
     const rest = total - snoozes.length

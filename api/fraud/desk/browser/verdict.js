@@ -25,9 +25,9 @@ const BY_KEY = {
 }
 
 /**
- * Returns the verdict that undoes a verdict. If there was none before, SUSPICIOUS returns the case to the analysts
- * without labelling the transaction.
- * @param {Verdict | null} before
+ * Returns the verdict that undoes the newest verdict. If the transaction had no verdict before, returns SUSPICIOUS,
+ * which gives the case back to the analysts without labelling the transaction.
+ * @param {Verdict | null} before the verdict before the newest one
  * @returns {Verdict}
  */
 const undoneTo = (before) => before ?? 'SUSPICIOUS'
@@ -38,7 +38,8 @@ const undoneTo = (before) => before ?? 'SUSPICIOUS'
  * name the version of the case that the analyst has seen, so that they do not replace verdicts of other analysts.
  * @param {object} wiring
  * @param {(error: unknown, about?: string) => void} wiring.onFailure
- * @param {(about: string) => void} wiring.onRecovered called when a change succeeds, in case it failed before
+ * @param {(about: string) => void} wiring.onRecovered called when a verdict has been recorded, so that a message about
+ * an earlier failure can be removed
  * @param {(transactionId: string, verdict: Verdict, version: number) => void} wiring.onRecorded called when the server has
  * recorded a verdict, before later changes are sent
  * @param {() => void} wiring.onGiven
@@ -108,7 +109,7 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
     const recorded = await send(transactionId, given, () => ({ ...body, version: versionAfter(transactionId, seen.version) }))
     if (recorded === undefined) return
     if (target?.transactionId === transactionId) {
-      // If the verdict was the same before, undoing it would record a correction that changes nothing.
+      // If undoing would send the given verdict again, it would record a correction that changes nothing.
       const mayUndo = given !== undoneTo(before)
       last = mayUndo ? { transactionId, given, before, version: recorded.version } : undefined
       say(`Recorded as ${words(given)}.`, mayUndo)
@@ -117,8 +118,8 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
   }
 
   /**
-   * Returns the version that a verdict names: the version that the analyst has seen, or the version that this page has
-   * made of it since.
+   * Returns the version that a verdict names: the version that the analyst has seen, or the newer version that changes
+   * of this page have created since.
    * @param {string} transactionId
    * @param {number | undefined} seen
    */
@@ -197,7 +198,8 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
   }
 
   /**
-   * Follows changes of the case. If somebody else has given a verdict since, the last verdict can no longer be undone.
+   * Adapts the offer to undo the last verdict to a newer version of the case. If somebody else has given a verdict
+   * since then, the last verdict can no longer be undone.
    * @param {Target} opened
    */
   function follow({ verdict, giver, version }) {
