@@ -110,6 +110,11 @@ interface Refusal {
 
 type Answer<T> = { readonly ok: true; readonly body: T } | { readonly ok: false; readonly refusal: Refusal }
 
+interface Attempted {
+  /** Number of the attempt that got the answer. Attempts take turns among the addresses. */
+  readonly attempt: number
+}
+
 /**
  * Creates a client for the two HTTP calls that workers and APIs need. It caches schemas. The client on npm is not
  * suitable: its own codec parses every schema and rounds 64-bit numbers, and it does not distinguish a missing schema
@@ -143,7 +148,7 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
     let answer = await ask(question, isKnownSchema)
     if (isMissing(answer) && mayConfirm()) {
       await runtime.sleep(CONFIRMATION_DELAY_MS)
-      answer = await ask(question, isKnownSchema, 1)
+      answer = await ask(question, isKnownSchema, answer.attempt + 1)
     }
     if (answer.ok) {
       const { schema } = answer.body
@@ -163,20 +168,20 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
     return true
   }
 
-  /** @param first index of the address that is asked first */
-  async function ask<T>(question: Question, isExpected: (body: unknown) => body is T, first = 0): Promise<Answer<T>> {
+  /** @param first number of the first attempt, which determines the address that is asked first */
+  async function ask<T>(question: Question, isExpected: (body: unknown) => body is T, first = 0): Promise<Answer<T> & Attempted> {
     const deadline = runtime.monotonic() + (options.deadlineMs ?? DEADLINE_MS)
     let backoff = FIRST_BACKOFF_MS
     for (let attempt = first; ; attempt++) {
       const target = endpoints[attempt % endpoints.length]
-      const failure = await tryOnce(target, question, isExpected)
-      if (typeof failure !== 'string') {
-        if (!failure.ok && ACCESS_DENIED.has(failure.refusal.status)) throw accessError(target, failure.refusal)
-        return failure
+      const outcome = await tryOnce(target, question, isExpected)
+      if (typeof outcome !== 'string') {
+        if (!outcome.ok && ACCESS_DENIED.has(outcome.refusal.status)) throw accessError(target, outcome.refusal)
+        return { ...outcome, attempt }
       }
       if (runtime.monotonic() + backoff >= deadline) {
         throw new RegistryUnreachableError(
-          `no usable answer from the schema registry at ${target.url} (${failure}). Is it running, and is its address right (SCHEMA_REGISTRY_URL)?`,
+          `no usable answer from the schema registry at ${target.url} (${outcome}). Is it running, and is its address right (SCHEMA_REGISTRY_URL)?`,
         )
       }
       await runtime.sleep(backoff)

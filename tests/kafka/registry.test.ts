@@ -87,6 +87,13 @@ test('a schema that a registry server does not have yet is found at the next add
   expect(seen.map(({ url }) => new URL(url).host)).toEqual(['one', 'two'])
 })
 
+test('if the first address is down, the second question about a missing schema goes to a server that has not answered yet', async () => {
+  const { seen, deps } = scripted(refusedConnection, missing, answer(200, { schema: '"long"' }))
+  const client = registryClient({ url: 'http://one, http://two, http://three' }, deps)
+  expect(await client.schemaById(3)).toBe('"long"')
+  expect(seen.map(({ url }) => new URL(url).host)).toEqual(['one', 'two', 'three'])
+})
+
 test('many missing schemas delay their readers by at most ten seconds a minute', async () => {
   const { sleeps, deps } = scripted(missing)
   const client = registryClient({ url: 'http://registry' }, deps)

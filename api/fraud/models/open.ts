@@ -91,8 +91,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
     ping,
     async prepare(child) {
       const wanted = wantedSettings() ?? SHIPPED
-      const earlier = active && { models: { champion: active.versions, challenger: undefined }, policy: active.policy }
-      active = await loadFirst(child, earlier === undefined ? [wanted, SHIPPED] : [wanted, earlier, SHIPPED])
+      active = await loadFirst(child, [wanted, ...earlierInsteadOf(wanted), insteadOf(wanted, SHIPPED)])
       tried = wanted
       log.info({ models: active.versions, policy_version: active.policy.version }, 'fraud_models_in_force')
       late.close()
@@ -121,6 +120,12 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
     return supervised.ready === undefined || active === undefined ? undefined : { child: supervised.ready, models: active }
   }
 
+  /** Returns the models that score now, as a replacement for the champion in the settings; empty if there are none. */
+  function earlierInsteadOf(wanted: WantedModels): WantedModels[] {
+    if (active === undefined) return []
+    return [insteadOf(wanted, { models: { champion: active.versions, challenger: undefined }, policy: active.policy })]
+  }
+
   /**
    * Tries sets of models in the given order, until one can be loaded. Any models are better than none, because without
    * models only rules decide.
@@ -143,7 +148,7 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
         isLoading = true
         tried = wanted
         try {
-          active = await loading.load(child, wanted.models, wanted.policy)
+          active = await loadFirst(child, [wanted, ...earlierInsteadOf(wanted)])
           log.info({ models: active.versions, policy_version: active.policy.version }, 'fraud_models_in_force')
           await loading.unloadOthers(child, active)
         } catch (error) {
@@ -180,6 +185,14 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
       await supervised.close()
     },
   }
+}
+
+/**
+ * Replaces the champion and the policy, but not the challenger. The challenger's trial continues if the champion cannot
+ * be loaded, so that this process finds out whether it can load the challenger.
+ */
+function insteadOf(wanted: WantedModels, { models, policy }: WantedModels): WantedModels {
+  return { models: { champion: models.champion, challenger: wanted.models.challenger }, policy }
 }
 
 function isSame(one: WantedModels, other: WantedModels): boolean {

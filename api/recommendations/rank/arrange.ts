@@ -184,11 +184,18 @@ function placed(items: ItemTable, ordered: readonly Arranged[], explored: readon
   return { list, isCapRelaxed }
 }
 
+/** A list within the limit per genre. */
+export interface CappedList<T> {
+  readonly items: readonly T[]
+  /** Whether the limit was exceeded, because it would have left fewer than 20 items. */
+  readonly isCapRelaxed: boolean
+}
+
 /**
  * Applies the limit per genre to a list from which items have been removed, because later items have moved into the top
  * of the list. Items of a full genre come directly below the top.
  */
-export function cappedAgain<T extends { readonly itemId: bigint }>(items: ItemTable, list: readonly T[]) {
+export function cappedAgain<T extends { readonly itemId: bigint }>(items: ItemTable, list: readonly T[]): CappedList<T> {
   const cap = genreCap(items)
   const top: T[] = []
   const later: T[] = []
@@ -199,7 +206,7 @@ export function cappedAgain<T extends { readonly itemId: bigint }>(items: ItemTa
       top.push(one)
     } else later.push(one)
   }
-  return { list: [...top, ...later], isCapRelaxed: top.length < TOP && later.length > 0 }
+  return { items: [...top, ...later], isCapRelaxed: top.length < TOP && later.length > 0 }
 }
 
 /** Counts the items at the top of a list by genre. The limit does not apply to items without a genre. */

@@ -10,7 +10,7 @@ import type { ServiceKit } from '../../service.ts'
 import type { RecType } from '../candidates/generate.ts'
 import { type GuardedModel, guarded, type ModelPart } from '../model/guarded.ts'
 import type { ModelSource } from '../model/model.ts'
-import { type Arranged, cappedAgain } from '../rank/arrange.ts'
+import { type Arranged, type CappedList, cappedAgain } from '../rank/arrange.ts'
 import type { Scored } from '../rank/rank.ts'
 import { RULES_VERSION } from '../rank/rules.ts'
 import { recommend } from '../recommend.ts'
@@ -116,13 +116,17 @@ export function listServer(deps: ServeDeps) {
     return { shown: known, isComplete: items.every(({ itemId }) => known.has(itemId)) }
   }
 
-  /** Reads the titles of the shown items. Items that the view reports as inactive are replaced by later items. */
-  async function shownOf<T extends ListedItem>(items: readonly T[], limit: number): Promise<Titles & { readonly kept: readonly T[] }> {
+  /**
+   * Reads the titles of the shown items. Items that the view reports as inactive are replaced by later items, within
+   * the limit per genre.
+   */
+  async function shownOf<T extends ListedItem>({ items, isCapRelaxed }: CappedList<T>, limit: number): Promise<Titles & CappedList<T>> {
     const titles = await titlesOf(items.slice(0, limit))
     // Items that are missing from the view are kept. They may be active, because the view is empty after Redis has lost
     // its data.
     const kept = items.filter(({ itemId }) => titles.shown.get(itemId)?.status !== 'INACTIVE')
-    return kept.length === items.length ? { ...titles, kept } : await shownOf(kept, limit)
+    if (kept.length === items.length) return { ...titles, items, isCapRelaxed }
+    return await shownOf(cappedAgain(tables.items, kept), limit)
   }
 
   /**
@@ -134,8 +138,7 @@ export function listServer(deps: ServeDeps) {
     const items = kept?.items.filter(({ itemId }) => isAllowed(user, itemId)) ?? []
     if (kept === undefined || items.length === 0) return undefined
     if (items.length === kept.items.length) return kept
-    const { list, isCapRelaxed } = cappedAgain(tables.items, items)
-    return { ...kept, items: list, isCapRelaxed }
+    return { ...kept, ...cappedAgain(tables.items, items) }
   }
 
   function isAllowed(user: RequestUser, itemId: bigint): boolean {
@@ -159,14 +162,14 @@ export function listServer(deps: ServeDeps) {
     const isPersonal = anchor === undefined && request.recType !== 'trending'
     const isComplete = found !== undefined && !degraded.includes('vectors')
     const earlier = isPersonal && !isComplete ? fallback(user) : undefined
-    const items: readonly AnswerItem[] = earlier?.items.map((item) => ({ ...item, details: undefined })) ?? listed.items
-    const { modelVersion, isCapRelaxed } = earlier ?? listed
-    const { kept, ...titles } = await shownOf(items, request.limit)
+    const made: readonly AnswerItem[] = earlier?.items.map((item) => ({ ...item, details: undefined })) ?? listed.items
+    const { modelVersion, ...capped } = earlier ?? listed
+    const { items, isCapRelaxed, ...titles } = await shownOf({ ...capped, items: made }, request.limit)
     if (user.hasUnreadPages()) degraded.push('features')
     if (!titles.isComplete) degraded.push('titles')
-    if (isPersonal && isComplete) last.keep(request.userId, { items: kept, modelVersion, isCapRelaxed })
+    if (isPersonal && isComplete) last.keep(request.userId, { items, modelVersion, isCapRelaxed })
     return {
-      items: kept,
+      items,
       shown: titles.shown,
       degraded,
       modelVersion,
@@ -185,8 +188,8 @@ export function listServer(deps: ServeDeps) {
     await readFeatures(user.id)
     const neighbours = (await neighboursOf(user.recent)) ?? new Map()
     const listed = await compute(request, { user, anchor: undefined, neighbours, model: modelFor(undefined), degraded: [] })
-    const { kept, shown: titles } = await shownOf(listed.items, limit)
-    return { ...listed, items: kept, shown: titles, degraded: [], user }
+    const { items, isCapRelaxed, shown: titles } = await shownOf(listed, limit)
+    return { ...listed, items, isCapRelaxed, shown: titles, degraded: [], user }
   }
 
   interface Computing {

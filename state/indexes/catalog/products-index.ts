@@ -5,7 +5,7 @@ import { PRODUCTS_INDEX, productSourceOf, productsMappings, productsSettings } f
 /** Products for search. Fed by `catalog-documents`; a document's id is its product_id. */
 export const productsIndex: Index<string, CatalogDocument> = {
   name: PRODUCTS_INDEX,
-  version: 3,
+  version: 4,
   settings: productsSettings,
   mappings: productsMappings,
   documentOf: (_key, document) => productSourceOf(document),

@@ -20,8 +20,11 @@ const FRACTIONS: ReadonlyMap<string, string> = new Map([
   ['quarter', '1/4'],
 ])
 
-/** Matches a number or a word. A word with a capital letter in the middle, such as DeckOver, is stored as one word. */
-const TOKEN = /\d+(?:\.\d+)?-\d+\/\d+|\d+\/\d+|\.\d+|[\p{L}\p{N}]+(?:\.\d+)?/gu
+/**
+ * Matches a number or a word. A word with a capital letter in the middle, such as DeckOver, is stored as one word. A
+ * letter that belongs to the next word, as in `4 L-brackets`, keeps its hyphen, because it is not a unit.
+ */
+const TOKEN = /\d+(?:\.\d+)?-\d+\/\d+|\d+\/\d+|\.\d+|(?<=\s)\p{L}-(?=\p{L})|[\p{L}\p{N}]+(?:\.\d+)?/gu
 const NUMBER = /^(?:\d+(?:\.\d+)?(?:-\d+\/\d+)?|\d+\/\d+)$/
 const NUMBER_WITH_UNIT = /^(\d+(?:\.\d+)?)(\p{L}+)$/u
 const SURFACE_OR_VOLUME = /\b(sq|square|cu|cubic)\.?\s*(ft|feet|foot|in|inch|inches)\b\.?/g
@@ -37,7 +40,8 @@ export function wordsOf(text: string): Word[] {
     const unit = at + 1 < tokens.length ? unitOf(tokens[at + 1]) : undefined
     const token = unit === 'in' ? (FRACTIONS.get(tokens[at]) ?? tokens[at]) : tokens[at]
     if (!NUMBER.test(token)) {
-      words.push({ text: spelled(token), kind: FUNCTION_WORDS.has(token) ? 'function' : 'word' })
+      const word = token.replace('-', '')
+      words.push({ text: spelled(word), kind: FUNCTION_WORDS.has(word) ? 'function' : 'word' })
       continue
     }
     words.push({ text: token, kind: 'number' })

@@ -362,6 +362,27 @@ test('a list that is served again without items that became inactive still has a
   expect([ofGenre(idsOf(few)).length, few.relaxed]).toEqual([idsOf(few).filter((id) => genreOf(id) === 1).length, ['genre_cap']])
 })
 
+test('a list from which the view removes inactive items still has at most three items of a genre among the first 20', async () => {
+  const genreOf = (id: string) => Number(id) % GENRES.length
+  const ofGenre = (ids: readonly string[]) => ids.slice(0, 20).filter((id) => genreOf(id) === 1)
+  api.putTrending(
+    'all',
+    Array.from({ length: 10 }, (_, index) => BigInt(index * GENRES.length + 1)),
+  )
+  const before = idsOf(await list('limit=50'))
+  expect([ofGenre(before).length, genreOf(before[20])]).toEqual([3, 1])
+  const inactive = { title: '', thumbnail_url: null, category_path: '', attributes: {}, status: 'INACTIVE' }
+  const gone = before.slice(0, 20).filter((id) => genreOf(id) !== 1)
+  for (const id of gone.slice(0, 2)) api.putText(shownItemKey(0, id), JSON.stringify(inactive))
+  api.state.now += 11_000
+  const after = await list('limit=20')
+  expect([ofGenre(idsOf(after)).length, idsOf(after).length, after.relaxed]).toEqual([3, 20, []])
+  expect(after.recommendations.every(({ title }: { title: unknown }) => title !== null)).toBe(true)
+  for (const id of before.slice(20).filter((id) => genreOf(id) !== 1)) api.putText(shownItemKey(0, id), JSON.stringify(inactive))
+  api.state.now += 11_000
+  expect((await list('limit=50')).relaxed).toEqual(['genre_cap'])
+})
+
 test('while Redis is unreachable, a user whose last list has no items left gets a new list', async () => {
   for (let id = 1n; id <= 100n; id++) if (id !== 20n) api.putItem(id, { status: 'INACTIVE' })
   expect(idsOf(await list())).toEqual(['20'])

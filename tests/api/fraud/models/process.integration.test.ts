@@ -115,6 +115,23 @@ test('a process that cannot load the assigned models scores with the shipped mod
   }, WITHIN)
 })
 
+test('while the champion cannot be loaded, its challenger is tried nevertheless, and a refusal is reported', async () => {
+  await copyModel('money_laundering', 'trial')
+  const champion = { payment_fraud: 'absent' }
+  const own = {
+    models: { champion, challenger: { payment_fraud: '1', money_laundering: 'trial' } } as ModelAssignment,
+    policy: DEFAULT_POLICY,
+  }
+  const others = openModels({ settings: own, modelsDir: folder, log: createLogger('silent'), registry: new Registry() })
+  onTestFinished(() => others.close() as Promise<void>)
+  await vi.waitFor(() => expect(others.active).toMatchObject({ versions: { payment_fraud: '1' }, challenger: expect.anything() }), WITHIN)
+  const refused = { payment_fraud: 'absent', money_laundering: 'trial' }
+  own.models = { champion, challenger: refused }
+  await vi.waitFor(() => {
+    expect(others.active?.refusedChallenger).toEqual({ versions: refused, reason: 'there is no model payment_fraud absent' })
+  }, WITHIN)
+})
+
 test('models that were replaced are unloaded, and can be loaded again', async () => {
   await copyModel('payment_fraud', 'next')
   const own = { ...settings, models: { champion: {}, challenger: undefined } as ModelAssignment }

@@ -84,7 +84,7 @@ async function settingsSystem() {
   return { folder, kafka, apis, env, send, sendPayment, score, snapshot: join(folder.path, 'data', 'tables', 'fraud-rulesets.snapshot') }
 }
 
-test('a change reaches every API within 10 seconds, and an API that starts without Kafka scores with the last rules', async () => {
+test('a change reaches every API within 10 seconds, and an API that starts without Kafka becomes ready and scores with the last rules', async () => {
   const { folder, kafka, apis, env, send, sendPayment, score, snapshot } = await settingsSystem()
   const [one, other] = apis
   expect(
@@ -123,6 +123,7 @@ test('a change reaches every API within 10 seconds, and an API that starts witho
   expect((await send(third, 'GET', 'lists')).body.lists).toMatchObject([{ name: 'big', count: 10_000 }])
   // The API uses the snapshot of the rules before it uses the snapshot of the blocklist, and scoring needs both.
   await expect.poll(async () => (await sendPayment(third, `t5-${performance.now()}`)).status, SOON).toBe(200)
+  await expect.poll(async () => (await fetch(`${third.url}/readyz`)).status, SOON).toBe(200)
   const scored = await score(third, 't5')
   expect([scored.rules.includes('v'), scored.degraded.includes('rules')]).toEqual([true, true])
   expect((await send(third, 'POST', 'rules', { ...RULE, rule_id: 'w' })).status).toBe(503)

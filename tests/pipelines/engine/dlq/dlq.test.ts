@@ -60,6 +60,7 @@ test('a replay sends the original bytes back to their topic, with a header that 
   expect(await replayDeadLetters(transport, 'doubling', { code: 'too_small' })).toEqual({
     replayed: 2,
     skippedReplayed: 0,
+    skippedDuplicates: 0,
     skippedReturned: 0,
     skippedCut: 0,
   })
@@ -112,6 +113,7 @@ test('a replayed dead letter is not replayed again, except on request', async ()
   expect(await replayDeadLetters(transport, 'doubling', { code: 'too_small' })).toEqual({
     replayed: 0,
     skippedReplayed: 2,
+    skippedDuplicates: 0,
     skippedReturned: 0,
     skippedCut: 0,
   })
@@ -120,6 +122,24 @@ test('a replayed dead letter is not replayed again, except on request', async ()
   await replayDeadLetters(transport, 'doubling', { offsets: new Set([0]), again: true })
   driver.settle()
   expect(values().sort()).toEqual([-2, -2, -6].sort())
+})
+
+test('a record with several dead letters is replayed once', async () => {
+  const { driver, transport, values } = withDeadLetters()
+  driver.restart({ topology: doubling(-5) })
+  const repeat = () => driver.broker.append('doubling-dead-letters', 0, driver.broker.records('doubling-dead-letters')[0])
+  repeat()
+  const first = await replayDeadLetters(transport, 'doubling', { code: 'too_small' })
+  expect(first).toMatchObject({ replayed: 2, skippedReplayed: 0, skippedDuplicates: 1 })
+  repeat()
+  const second = await replayDeadLetters(transport, 'doubling', { code: 'too_small' })
+  expect(second).toMatchObject({ replayed: 0, skippedReplayed: 4, skippedDuplicates: 0 })
+  driver.settle()
+  expect(values().sort()).toEqual([-2, -6].sort())
+  const texts: string[] = []
+  const deps = { transport, names: async () => [], decoder: async () => () => undefined, print: (text: string) => void texts.push(text) }
+  await runDlq(asked('replay', 'doubling', '--code', 'too_small', '--again'), deps)
+  expect(texts.join('')).toBe('replayed 2\nskipped 2 that repeat an earlier dead letter of the same record\n')
 })
 
 test('a record that fails again after a replay is not replayed in a loop', async () => {
@@ -134,6 +154,7 @@ test('a record that fails again after a replay is not replayed in a loop', async
   expect(await replayDeadLetters(transport, 'doubling', { code: 'too_small' })).toEqual({
     replayed: 0,
     skippedReplayed: 2,
+    skippedDuplicates: 0,
     skippedReturned: 2,
     skippedCut: 0,
   })

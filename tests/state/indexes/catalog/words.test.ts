@@ -32,6 +32,10 @@ describe('words', () => {
     ['2150mAh', ['2150', '2150mah']],
     ['60 hertz', ['60', '60hz']],
     ['3M tape', ['3m', 'tape']],
+    ['4 L-brackets', ['4', 'l', 'brackets']],
+    ['96 K-Cups', ['96', 'k', 'cups']],
+    ['18V-cordless', ['18', '18volt', 'cordless']],
+    ['4-L-bottle', ['4', '4litre', 'bottle']],
   ])('of %s', (text, expected) => {
     expect(texts(text)).toEqual(expected)
   })
@@ -53,6 +57,7 @@ describe('words', () => {
 
   it('are marked as function words if they say little about a product', () => {
     expect(wordsOf('fan with remote').map(({ kind }) => kind)).toEqual(['word', 'function', 'word'])
+    expect(wordsOf('vitamins A-Z').map(({ kind }) => kind)).toEqual(['word', 'function', 'word'])
   })
 })
 
