@@ -1,6 +1,6 @@
-import { type Codec, CodecError } from '../../schemas/codec.ts'
+import { type ByteWriter, type Codec, CodecError } from '../../schemas/codec.ts'
 import { WORLDWIDE } from '../../schemas/trends/places/regions.ts'
-import { rawValue } from '../engine/index.ts'
+import { type ByteSpan, rawValue } from '../engine/index.ts'
 import { MAX_PER_USER } from './max-per-user.ts'
 import { CellReader, writeNumber } from './packed-cells.ts'
 import { NO_REPEATS, type PlacedMinute, type Repeat, repeatsWith } from './repeats.ts'
@@ -33,17 +33,25 @@ const MINUTE_MASK = 2 ** MINUTE_BITS - 1
  */
 const MAX_PLACES = 16
 
+/** Number of terms for which a new object reserves memory. V8 keeps such small arrays in its own heap. */
+const FIRST_TERMS = 8
+
 /**
  * One user's recent contributions. A term is stored as a 53-bit fingerprint. The probability that two of a user's terms
  * collide is below one in a billion. Two colliding terms would share the limit of three contributions. This would
  * affect no other user, so the fingerprint needs no secret.
+ *
+ * The contributions are in flat arrays, so one object can be reused for all users without allocating memory for each of
+ * their terms.
  */
 export class UserContributions {
-  /**
-   * The contributions, keyed by the fingerprint of their term. Several contributions to a term are in the order of
-   * their minutes.
-   */
-  readonly #terms = new Map<number, StoredContribution | StoredContribution[]>()
+  /** The fingerprints of the terms, in the order of their first contributions. */
+  #fingerprints = new Float64Array(FIRST_TERMS)
+  /** For each term, the position in `#contributions` at which its contributions end and those of the next term begin. */
+  #ends = new Int32Array(FIRST_TERMS)
+  #terms = 0
+  /** The contributions of all terms. Those of one term are in the order of their minutes. */
+  #contributions = new Int32Array(FIRST_TERMS)
   /** The user's places. A stored contribution refers to a place by its position in this list. */
   readonly places: number[] = []
   /** The minute of the newest counted contribution; -1 if there is none. */
@@ -52,12 +60,12 @@ export class UserContributions {
   #oldest = Infinity
 
   get size(): number {
-    return this.#terms.size
+    return this.#terms
   }
 
   /** Returns true if the term is already remembered, or if there is room for one more. */
   hasRoomFor(fingerprint: number): boolean {
-    return this.#terms.size < MAX_TERMS_PER_USER || this.#terms.has(fingerprint)
+    return this.#terms < MAX_TERMS_PER_USER || this.#find(fingerprint) >= 0
   }
 
   /**
@@ -67,19 +75,18 @@ export class UserContributions {
    * @returns the repeats that the contribution creates; undefined if the contribution is not counted
    */
   admit(fingerprint: number, minute: number, place: number): readonly Repeat[] | undefined {
-    const known = this.#terms.get(fingerprint)
+    const term = this.#find(fingerprint)
     let repeats = NO_REPEATS
-    if (known === undefined) {
-      this.#put(fingerprint, this.#stored(minute, place))
+    if (term < 0) {
+      this.#addTerm(fingerprint)
+      this.#insert(this.#terms - 1, this.#count, this.#stored(minute, place))
     } else {
-      const contributions = typeof known === 'number' ? [known] : known
-      const all = contributions.map((each) => this.#placed(each))
+      const all = this.#placedOf(term)
       if (all.length >= MAX_PER_USER && fullestWindowWith(all, minute) > MAX_PER_USER) return undefined
       let at = all.length
       while (at > 0 && all[at - 1].minute > minute) at--
       repeats = repeatsWith(all, at, { minute, place })
-      contributions.splice(at, 0, this.#stored(minute, place))
-      this.#put(fingerprint, contributions)
+      this.#insert(term, this.#startOf(term) + at, this.#stored(minute, place))
     }
     this.#note(minute)
     return repeats
@@ -90,16 +97,24 @@ export class UserContributions {
     if (oldest <= this.#oldest) return
     this.#oldest = Infinity
     this.newest = -1
-    for (const [fingerprint, known] of this.#terms) {
-      const kept = (typeof known === 'number' ? [known] : known).filter((each) => minuteOf(each) >= oldest)
-      if (kept.length === 0) {
-        this.#terms.delete(fingerprint)
-        continue
+    let keptTerms = 0
+    let kept = 0
+    let from = 0
+    for (let term = 0; term < this.#terms; term++) {
+      const first = kept
+      const end = this.#ends[term]
+      for (; from < end; from++) {
+        const contribution = this.#contributions[from]
+        if (minuteOf(contribution) < oldest) continue
+        this.#contributions[kept++] = contribution
+        this.#note(minuteOf(contribution))
       }
-      this.#put(fingerprint, kept.length === 1 ? kept[0] : kept)
-      for (const each of kept) this.#note(minuteOf(each))
+      if (kept === first) continue
+      this.#fingerprints[keptTerms] = this.#fingerprints[term]
+      this.#ends[keptTerms++] = kept
     }
-    if (this.#terms.size === 0) this.places.length = 0
+    this.#terms = keptTerms
+    if (keptTerms === 0) this.places.length = 0
     else if (this.places.length > 1) this.#forgetPlaces()
   }
 
@@ -109,34 +124,109 @@ export class UserContributions {
    */
   #forgetPlaces(): void {
     const used = new Set<number>()
-    for (const known of this.#terms.values()) {
-      if (typeof known === 'number') used.add(known >>> MINUTE_BITS)
-      else for (const each of known) used.add(each >>> MINUTE_BITS)
-    }
+    for (let i = 0; i < this.#count; i++) used.add(this.#contributions[i] >>> MINUTE_BITS)
     if (used.size === this.places.length) return
     const before = this.places.splice(0)
-    const moved = (each: StoredContribution) => this.#stored(minuteOf(each), before[each >>> MINUTE_BITS])
-    for (const [fingerprint, known] of this.#terms) this.#put(fingerprint, typeof known === 'number' ? moved(known) : known.map(moved))
+    for (let i = 0; i < this.#count; i++) {
+      const contribution = this.#contributions[i]
+      this.#contributions[i] = this.#stored(minuteOf(contribution), before[contribution >>> MINUTE_BITS])
+    }
   }
 
-  /** @internal for the codec */
-  restore(fingerprint: number, contributions: StoredContribution | StoredContribution[]): void {
-    this.#put(fingerprint, contributions)
-    if (typeof contributions === 'number') this.#note(minuteOf(contributions))
-    else for (const each of contributions) this.#note(minuteOf(each))
+  /** Replaces everything with an encoded user. */
+  read({ buffer, start, end }: Readonly<ByteSpan>): void {
+    this.clear()
+    const reader = new CellReader(buffer, start, end)
+    for (let left = reader.number(); left > 0; left--) this.places.push(reader.number())
+    while (!reader.atEnd) {
+      const at = reader.skip(FINGERPRINT_BYTES)
+      let left = reader.number()
+      if (left === 0) throw new CodecError('a remembered term has no contributions')
+      this.#addTerm(buffer.readUInt32LE(at) + buffer.readUInt32LE(at + FINGERPRINT_BYTES / 2) * TWO_32)
+      for (; left > 0; left--) {
+        const contribution = reader.number()
+        this.#insert(this.#terms - 1, this.#count, contribution)
+        this.#note(minuteOf(contribution))
+      }
+    }
   }
 
-  entries(): MapIterator<[fingerprint: number, contributions: StoredContribution | StoredContribution[]]> {
-    return this.#terms.entries()
+  /** Appends the encoded user. */
+  write(out: ByteWriter): void {
+    out.reserve((1 + this.places.length) * MAX_NUMBER_BYTES + this.#terms * (FINGERPRINT_BYTES + MAX_NUMBER_BYTES))
+    writeNumber(this.places.length, out)
+    for (const place of this.places) writeNumber(place, out)
+    let from = 0
+    for (let term = 0; term < this.#terms; term++) {
+      const fingerprint = this.#fingerprints[term]
+      const end = this.#ends[term]
+      out.reserve(FINGERPRINT_BYTES + (1 + end - from) * MAX_NUMBER_BYTES)
+      out.buffer.writeUInt32LE(fingerprint % TWO_32, out.length)
+      out.buffer.writeUInt32LE(Math.floor(fingerprint / TWO_32), out.length + FINGERPRINT_BYTES / 2)
+      out.length += FINGERPRINT_BYTES
+      writeNumber(end - from, out)
+      for (; from < end; from++) writeNumber(this.#contributions[from], out)
+    }
+  }
+
+  clear(): void {
+    this.#terms = 0
+    this.places.length = 0
+    this.newest = -1
+    this.#oldest = Infinity
   }
 
   /** Returns what the state endpoint shows. */
   toJSON() {
-    return [...this.#terms.values()].map((known) => (typeof known === 'number' ? [known] : known).map((each) => this.#placed(each)))
+    return Array.from({ length: this.#terms }, (_, term) => this.#placedOf(term))
   }
 
-  #placed(contribution: StoredContribution): PlacedMinute {
-    return { minute: minuteOf(contribution), place: this.places[contribution >>> MINUTE_BITS] }
+  /** Returns the number of the term; -1 if it is not remembered. */
+  #find(fingerprint: number): number {
+    const fingerprints = this.#fingerprints
+    for (let term = 0; term < this.#terms; term++) if (fingerprints[term] === fingerprint) return term
+    return -1
+  }
+
+  /** Number of contributions. */
+  get #count(): number {
+    return this.#startOf(this.#terms)
+  }
+
+  #startOf(term: number): number {
+    return term === 0 ? 0 : this.#ends[term - 1]
+  }
+
+  #placedOf(term: number): PlacedMinute[] {
+    const placed: PlacedMinute[] = []
+    for (let i = this.#startOf(term); i < this.#ends[term]; i++) {
+      const contribution = this.#contributions[i]
+      placed.push({ minute: minuteOf(contribution), place: this.places[contribution >>> MINUTE_BITS] })
+    }
+    return placed
+  }
+
+  /** Adds a term without contributions. */
+  #addTerm(fingerprint: number): void {
+    const term = this.#terms
+    if (term === this.#fingerprints.length) {
+      const fingerprints = new Float64Array(2 * term)
+      fingerprints.set(this.#fingerprints)
+      this.#fingerprints = fingerprints
+      this.#ends = enlarged(this.#ends)
+    }
+    this.#fingerprints[term] = fingerprint
+    this.#ends[term] = this.#count
+    this.#terms++
+  }
+
+  /** Inserts a contribution of a term at this position. */
+  #insert(term: number, at: number, contribution: StoredContribution): void {
+    const count = this.#count
+    if (count === this.#contributions.length) this.#contributions = enlarged(this.#contributions)
+    if (at < count) this.#contributions.copyWithin(at + 1, at, count)
+    this.#contributions[at] = contribution
+    for (let next = term; next < this.#terms; next++) this.#ends[next]++
   }
 
   #stored(minute: number, place: number): StoredContribution {
@@ -146,10 +236,6 @@ export class UserContributions {
       this.places[at] = at === MAX_PLACES - 1 ? WORLDWIDE : place
     }
     return at * 2 ** MINUTE_BITS + minute
-  }
-
-  #put(fingerprint: number, contributions: StoredContribution | StoredContribution[]): void {
-    this.#terms.set(fingerprint, contributions)
   }
 
   #note(minute: number): void {
@@ -166,37 +252,21 @@ function minuteOf(contribution: StoredContribution): number {
   return contribution & MINUTE_MASK
 }
 
+function enlarged(numbers: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(2 * numbers.length)
+  larger.set(numbers)
+  return larger
+}
+
 /**
  * The format of a row: the number of places and the places; then, for each term, its fingerprint, the number of its
  * contributions and the contributions.
  */
 const codec: Codec<UserContributions> = {
-  encode(user, out) {
-    out.reserve((1 + user.places.length) * MAX_NUMBER_BYTES)
-    writeNumber(user.places.length, out)
-    for (const place of user.places) writeNumber(place, out)
-    for (const [fingerprint, known] of user.entries()) {
-      const count = typeof known === 'number' ? 1 : known.length
-      out.reserve(FINGERPRINT_BYTES + (1 + count) * MAX_NUMBER_BYTES)
-      out.buffer.writeUInt32LE(fingerprint % TWO_32, out.length)
-      out.buffer.writeUInt32LE(Math.floor(fingerprint / TWO_32), out.length + FINGERPRINT_BYTES / 2)
-      out.length += FINGERPRINT_BYTES
-      writeNumber(count, out)
-      if (typeof known === 'number') writeNumber(known, out)
-      else for (const each of known) writeNumber(each, out)
-    }
-  },
+  encode: (user, out) => user.write(out),
   decode(buffer, start, end) {
-    const reader = new CellReader(buffer, start, end)
     const user = new UserContributions()
-    for (let left = reader.number(); left > 0; left--) user.places.push(reader.number())
-    while (!reader.atEnd) {
-      const at = reader.skip(FINGERPRINT_BYTES)
-      const fingerprint = buffer.readUInt32LE(at) + buffer.readUInt32LE(at + FINGERPRINT_BYTES / 2) * TWO_32
-      const count = reader.number()
-      if (count === 0) throw new CodecError('a remembered term has no contributions')
-      user.restore(fingerprint, count === 1 ? reader.number() : Array.from({ length: count }, () => reader.number()))
-    }
+    user.read({ buffer, start, end })
     return user
   },
 }

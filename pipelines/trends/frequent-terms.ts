@@ -11,7 +11,7 @@ import type { standings } from './standings.ts'
 import type { AllTermStores } from './stored-terms.ts'
 import type { CellsOfTerm } from './term-cells.ts'
 import type { TermFilter } from './term-filter.ts'
-import { applyCounts, newTermState } from './term-state.ts'
+import { applyCounts, type MinuteListener, newTermState } from './term-state.ts'
 import { TextBytes } from './term-table.ts'
 import { hourOfMinute, MINUTE_MS } from './time.ts'
 import type { PublishVolume, volumeRounds } from './volumes.ts'
@@ -132,23 +132,29 @@ export function frequentTerms({ rare, frequent, baselines, volumes, learned, rou
     added?: AddedVolumes,
   ): void {
     const publish = publishTo(ctx)
+    let woeid = 0
+    let key = ''
+    let state: TermState
+    // One object serves all regions, because this code runs for every change of every frequent term.
+    const listener: MinuteListener = {
+      added: (minute, volume) => rounds.changed(key, state, minute, volume, publish),
+      tooOld: (minute, count) => added?.add(term, woeid, minute, count),
+      droppingHour: (hour) => learned.learnHours(key, state, hour),
+      dropping: (minute, volume) => rounds.dropping(key, state, minute, volume, publish),
+    }
     for (const cell of cells) {
       const path = regionsOf(cell.place)
       for (let level = 0; level < path.length; level++) {
-        const woeid = path[level]
+        woeid = path[level]
         let entry = states.get(woeid)
         if (entry === undefined) {
-          const key = termKey(woeid, term)
-          entry = { key, state: stateOf(key) }
+          const newKey = termKey(woeid, term)
+          entry = { key: newKey, state: stateOf(newKey) }
           states.set(woeid, entry)
         }
-        const { key, state } = entry
-        applyCounts(state, cell, level, {
-          added: (minute, volume) => rounds.changed(key, state, minute, volume, publish),
-          tooOld: (minute, count) => added?.add(term, woeid, minute, count),
-          droppingHour: (hour) => learned.learnHours(key, state, hour),
-          dropping: (minute, volume) => rounds.dropping(key, state, minute, volume, publish),
-        })
+        key = entry.key
+        state = entry.state
+        applyCounts(state, cell, level, listener)
       }
     }
   }

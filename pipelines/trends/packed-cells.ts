@@ -1,4 +1,4 @@
-import { type ByteWriter, CodecError } from '../../schemas/codec.ts'
+import { type ByteWriter, CodecError, copyBytes } from '../../schemas/codec.ts'
 import type { TermForm } from '../../schemas/trends/types.ts'
 import type { ByteSpan } from '../engine/index.ts'
 import { addCell, type ByteContribution, type TermCell } from './cells.ts'
@@ -128,7 +128,7 @@ function writeText(text: string, out: ByteWriter): void {
 export function writeTextBytes({ buffer, start, end }: Readonly<ByteSpan>, out: ByteWriter): void {
   out.reserve(MAX_NUMBER_BYTES + end - start)
   writeNumber(end - start, out)
-  buffer.copy(out.buffer, out.length, start, end)
+  copyBytes(buffer, start, end, out.buffer, out.length)
   out.length += end - start
 }
 
@@ -144,11 +144,18 @@ export function writeNumber(number: number, out: ByteWriter): void {
 }
 
 export class CellReader {
-  readonly #bytes: Buffer
-  readonly #end: number
+  #bytes: Buffer
+  #end: number
   at: number
 
   constructor(bytes: Buffer, start: number, end: number) {
+    this.#bytes = bytes
+    this.#end = end
+    this.at = start
+  }
+
+  /** Continues with other bytes. */
+  switchTo(bytes: Buffer, start: number, end: number): void {
     this.#bytes = bytes
     this.#end = end
     this.at = start
@@ -264,6 +271,7 @@ export class CellCounts {
   readonly places: number[] = []
   readonly minutes: number[] = []
   readonly counts: number[] = []
+  readonly #reader = new CellReader(Buffer.alloc(0), 0, 0)
 
   readRow(cells: PackedCells): this {
     return this.read(bytesOf(cells), 0, cells.length)
@@ -277,7 +285,8 @@ export class CellCounts {
 
   /** Adds the counts of further cells. */
   readMore(bytes: Buffer, start: number, end: number): this {
-    const reader = new CellReader(bytes, start, end)
+    const reader = this.#reader
+    reader.switchTo(bytes, start, end)
     let { length } = this
     while (!reader.atEnd) {
       this.cells++

@@ -15,7 +15,7 @@ interface TogetherCells {
   byPlace: Map<number, TermCell> | undefined
 }
 
-/** Receives the packed cells of a term. */
+/** Receives the packed cells of a term. Both spans are valid only during the call. */
 export type TakeCells = (key: Readonly<ByteSpan>, cells: Readonly<ByteSpan>) => void
 
 /**
@@ -28,7 +28,7 @@ export function pendingCells() {
   let together = new Map<number, TogetherCells>()
   const packed = byteWriter()
 
-  /** Adds a contribution to a term, which is given in UTF-8. */
+  /** Adds a contribution to a term, which is given in UTF-8. The caller may reuse both objects after the call. */
   function add({ buffer, start, end }: Readonly<ByteSpan>, contribution: ByteContribution): void {
     const hash = keyHash(buffer, start, end)
     const row = rows.find(buffer, start, end, hash)
@@ -74,11 +74,17 @@ export function pendingCells() {
    */
   function drain(fullBytes: number, take: TakeCells): void {
     const { buffer } = rows
+    const key = { buffer, start: 0, end: 0 }
+    const cells = { buffer, start: 0, end: 0 }
     for (let row = 0; row < rows.count; row++) {
-      const key = { buffer, start: rows.keyStart(row), end: rows.keyEnd(row) }
+      key.start = rows.keyStart(row)
+      key.end = rows.keyEnd(row)
       const several = together.get(row)
-      if (several === undefined) take(key, { buffer, start: rows.valueStart(row), end: rows.valueEnd(row) })
-      else drainSeveral(key, several.cells, fullBytes, take)
+      if (several === undefined) {
+        cells.start = rows.valueStart(row)
+        cells.end = rows.valueEnd(row)
+        take(key, cells)
+      } else drainSeveral(key, several.cells, fullBytes, take)
     }
     rows.clear()
     together = new Map()

@@ -1,4 +1,4 @@
-import { byteWriter } from '../../schemas/codec.ts'
+import { byteWriter, copyBytes } from '../../schemas/codec.ts'
 import { keyHash, utf8 } from '../engine/index.ts'
 import { compareUtf8 } from './candidate.ts'
 
@@ -91,7 +91,7 @@ export class TermTable {
     const from = this.#start(term)
     const to = from + termEnd - termStart
     if (to > this.#bytes.length) this.#bytes = grown(this.#bytes, from, to)
-    record.copy(this.#bytes, from, termStart, termEnd)
+    copyBytes(record, termStart, termEnd, this.#bytes, from)
     this.#fields[term * FIELDS] = hash
     this.#fields[term * FIELDS + 1] = to
     this.#take(hash, term)

@@ -1,4 +1,4 @@
-import { byteWriter } from '../../schemas/codec.ts'
+import { byteWriter, copyBytes } from '../../schemas/codec.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey } from '../../schemas/trends/term.ts'
 import type { SavedStandings, TermTracked, TrendRareVolumes, TrendVolume, VolumesRound } from '../../schemas/trends/types.ts'
@@ -205,11 +205,12 @@ export function termWindows(options: TermWindowsOptions) {
       rare.put(counted.term, new RareTerm(0, compacted(all), row === NEW_ROW ? NOWHERE : rareRow.tracked))
       return
     }
+    const known = row.end - row.start
     rowBytes.length = 0
-    rowBytes.reserve(row.end - row.start + end - start)
-    row.buffer.copy(rowBytes.buffer, 0, row.start, row.end)
-    record.copy(rowBytes.buffer, row.end - row.start, start, end)
-    rowBytes.length = row.end - row.start + end - start
+    rowBytes.reserve(known + end - start)
+    copyBytes(row.buffer, row.start, row.end, rowBytes.buffer, 0)
+    copyBytes(record, start, end, rowBytes.buffer, known)
+    rowBytes.length = known + end - start
     rare.write(record, termStart, termEnd, hash, { buffer: rowBytes.buffer, start: 0, end: rowBytes.length })
   }
 

@@ -1,3 +1,4 @@
+import { byteWriter } from '../../schemas/codec.ts'
 import { regionOf, WORLDWIDE } from '../../schemas/trends/places/regions.ts'
 import {
   type Context,
@@ -15,6 +16,7 @@ import { MAX_TERMS_PER_USER, REMEMBERED_MINUTES, UserContributions } from './cap
 import { cellBatches } from './cell-batches.ts'
 import { FoldedTerms } from './folded-terms.ts'
 import { pendingCells } from './pending-cells.ts'
+import { NO_REPEATS } from './repeats.ts'
 import type { TermCells } from './term-cells.ts'
 import { hourOfMinute, MAX_AHEAD_MS, minuteOf, WINDOW_MINUTES } from './time.ts'
 import type { TweetBytes } from './tweet-bytes.ts'
@@ -37,6 +39,9 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
   const pending = pendingCells()
   const batches = cellBatches(cells)
   const terms = new FoldedTerms()
+  /** The user of the current tweet. One object is reused for all users. */
+  const user = new UserContributions()
+  const rowBytes = byteWriter()
   let oldestRemembered = 0
   const userSweep = sweep(users, { keysPerRun: USERS_SWEPT, isExpired: (_id, user) => user.newest < oldestRemembered })
 
@@ -50,10 +55,13 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
       )
     const minute = minuteOf(tweet.created_at)
     if (minute <= minuteOf(arrivedAt(ctx)) - WINDOW_MINUTES) return late
-    const user = users.get(tweet.user_id) ?? new UserContributions()
+    const row = users.findKey(tweet.user_id)
+    if (row === undefined) user.clear()
+    else user.read(row)
     terms.read(tweet)
     if (user.size + terms.count > MAX_TERMS_PER_USER) user.forgetBefore(Math.max(user.newest, minute) - REMEMBERED_MINUTES)
     const place = placeOf(tweet, ctx)
+    const contribution = { place, original: { buffer: tweet.buffer, start: 0, end: 0 }, minute, tweet, repeats: NO_REPEATS }
     let admitted = false
     for (let i = 0; i < terms.count; i++) {
       const { fingerprint, start, end, originalStart, originalEnd } = terms.at(i)
@@ -67,14 +75,18 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
         continue
       }
       admitted = true
-      const original = { buffer: tweet.buffer, start: originalStart, end: originalEnd }
-      pending.add({ buffer: terms.buffer, start, end }, { place, original, minute, tweet, repeats })
+      contribution.original.start = originalStart
+      contribution.original.end = originalEnd
+      contribution.repeats = repeats
+      pending.add({ buffer: terms.buffer, start, end }, contribution)
     }
     if (!admitted) return
     // A replayed tweet may be hours older than the user's newest tweet. The contributions in its windows are kept, so
     // that the cap applies to the tweets that are replayed after it.
     user.forgetBefore(Math.min(user.newest - REMEMBERED_MINUTES, minute - WINDOW_MINUTES))
-    users.put(tweet.user_id, user)
+    rowBytes.length = 0
+    user.write(rowBytes)
+    users.writeKey(tweet.user_id, { buffer: rowBytes.buffer, start: 0, end: rowBytes.length })
   }
 
   /**

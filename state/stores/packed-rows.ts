@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import { copyBytes } from '../../schemas/codec.ts'
 
 /** A range of bytes in a buffer. */
 export interface ByteSpan {
@@ -34,8 +35,6 @@ const SMALL_USE = 4
 const USES_BEFORE_SHRINKING = 64
 /** Size in bytes below which a table keeps its memory. */
 const MIN_SHRUNK_BYTES = 262_144
-/** Up to this length, a loop copies faster than `Buffer.copy`. */
-const SHORT_COPY_BYTES = 24
 /**
  * The secret value from which every hash starts. A client that knows this value can choose keys with equal hashes, and
  * thus make searches slow.
@@ -260,13 +259,8 @@ export class PackedRows {
     const length = end - start
     if (this.#used + length > this.#bytes.length) this.#makeRoom(length)
     const from = this.#used
-    if (length > SHORT_COPY_BYTES) {
-      Buffer.prototype.copy.call(bytes, this.#bytes, from, start, end)
-      this.#used += length
-      return from
-    }
-    const to = this.#bytes
-    for (let at = start; at < end; at++) to[this.#used++] = bytes[at]
+    copyBytes(bytes, start, end, this.#bytes, from)
+    this.#used += length
     return from
   }
 

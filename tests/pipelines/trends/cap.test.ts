@@ -127,7 +127,5 @@ test('contributions that were stored and read back lead to the same decisions', 
 })
 
 test('a hundred thousand similar terms have different fingerprints', () => {
-  const user = new UserContributions()
-  for (let i = 0; i < 100_000; i++) user.admit(fingerprintOf(`t${i}`), 0, PLACE)
-  expect(user.size).toBe(100_000)
+  expect(new Set(Array.from({ length: 100_000 }, (_, i) => fingerprintOf(`t${i}`))).size).toBe(100_000)
 })
