@@ -40,17 +40,6 @@ export class UnknownSchemaError extends Error {
 }
 
 const INITIAL_BYTES = 4096
-/** Up to this length, a loop copies faster than `Buffer.copy`. */
-const SHORT_COPY_BYTES = 24
-
-/** Copies the bytes [start, end) to position `at` of `to`, which must have room for them. */
-export function copyBytes(from: Uint8Array, start: number, end: number, to: Buffer, at: number): void {
-  if (end - start > SHORT_COPY_BYTES) {
-    Buffer.prototype.copy.call(from, to, at, start, end)
-    return
-  }
-  for (let i = start; i < end; i++, at++) to[at] = from[i]
-}
 
 /** Creates a ByteWriter that at least doubles its buffer when the buffer is full. */
 export function byteWriter(initialBytes: number = INITIAL_BYTES): ByteWriter {

@@ -1,3 +1,4 @@
+import { copyBytes } from '../../schemas/copy-bytes.ts'
 import { COMPRESSIONS, type Compression, type RecordHeader } from '../transport.ts'
 import { crc32c } from './checksum.ts'
 import { compress } from './compression.ts'
@@ -25,8 +26,6 @@ import { varintSize, varlongSize, writeVarint, writeVarlong } from './varint.ts'
 
 /** Initial size of the buffer: enough for small transactions. A full buffer grows to at least twice its size. */
 const INITIAL_BYTES = 4_096
-/** Below this size, a loop copies bytes faster than `Buffer.copy`. */
-const SHORT_COPY_BYTES = 64
 /**
  * Maximum overhead of a record in addition to its key, value and headers: four varints of at most 5 bytes, one varint
  * of at most 10 bytes, the attributes and an empty list of headers.
@@ -106,11 +105,11 @@ export class BatchWriter {
     at = writeVarlong(buffer, at, timestampDelta)
     at = writeVarint(buffer, at, this.#count)
     at = writeVarint(buffer, at, keyBytes)
-    if (keyBytes > 0) at = copyBytes(buffer, at, key as Uint8Array, keyStart, keyEnd)
+    if (keyBytes > 0) at = copyBytes(key as Uint8Array, keyStart, keyEnd, buffer, at)
     at = writeVarint(buffer, at, valueBytes)
-    if (valueBytes > 0) at = copyBytes(buffer, at, value as Uint8Array, valueStart, valueEnd)
+    if (valueBytes > 0) at = copyBytes(value as Uint8Array, valueStart, valueEnd, buffer, at)
     if (packedHeaders === undefined) buffer[at++] = 0
-    else at = copyBytes(buffer, at, packedHeaders, 0, packedHeaders.length)
+    else at = copyBytes(packedHeaders, 0, packedHeaders.length, buffer, at)
     this.#at = at
     this.#count++
   }
@@ -167,16 +166,6 @@ export function recordBytesBound(keyBytes: number, valueBytes: number, headers?:
   return bytes
 }
 
-function copyBytes(target: Buffer, at: number, source: Uint8Array, start: number, end: number): number {
-  if (end - start < SHORT_COPY_BYTES) {
-    for (let i = start; i < end; i++) target[at++] = source[i]
-    return at
-  }
-  // `copy` allocates nothing, unlike `set` with a subarray.
-  Buffer.prototype.copy.call(source, target, at, start, end)
-  return at + end - start
-}
-
 function packHeaders(headers: readonly RecordHeader[]): Buffer {
   const names = headers.map((header) => Buffer.from(header.key, 'utf8'))
   let size = varintSize(headers.length)
@@ -188,9 +177,9 @@ function packHeaders(headers: readonly RecordHeader[]): Buffer {
   let at = writeVarint(packed, 0, headers.length)
   headers.forEach((header, i) => {
     at = writeVarint(packed, at, names[i].length)
-    at = copyBytes(packed, at, names[i], 0, names[i].length)
+    at = copyBytes(names[i], 0, names[i].length, packed, at)
     at = writeVarint(packed, at, header.value?.length ?? -1)
-    if (header.value !== null) at = copyBytes(packed, at, header.value, 0, header.value.length)
+    if (header.value !== null) at = copyBytes(header.value, 0, header.value.length, packed, at)
   })
   return packed
 }

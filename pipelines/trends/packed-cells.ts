@@ -1,4 +1,5 @@
-import { type ByteWriter, CodecError, copyBytes } from '../../schemas/codec.ts'
+import { type ByteWriter, CodecError } from '../../schemas/codec.ts'
+import { copyBytes } from '../../schemas/copy-bytes.ts'
 import type { TermForm } from '../../schemas/trends/types.ts'
 import type { ByteSpan } from '../engine/index.ts'
 import { addCell, type ByteContribution, type TermCell } from './cells.ts'
@@ -128,8 +129,7 @@ function writeText(text: string, out: ByteWriter): void {
 export function writeTextBytes({ buffer, start, end }: Readonly<ByteSpan>, out: ByteWriter): void {
   out.reserve(MAX_NUMBER_BYTES + end - start)
   writeNumber(end - start, out)
-  copyBytes(buffer, start, end, out.buffer, out.length)
-  out.length += end - start
+  out.length = copyBytes(buffer, start, end, out.buffer, out.length)
 }
 
 /** Writes a number as LEB128. The caller must have reserved enough bytes. */

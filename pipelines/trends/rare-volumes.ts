@@ -1,4 +1,5 @@
-import { byteWriter, copyBytes } from '../../schemas/codec.ts'
+import { byteWriter } from '../../schemas/codec.ts'
+import { copyBytes } from '../../schemas/copy-bytes.ts'
 import type { TrendRareVolume, TrendRareVolumes } from '../../schemas/trends/types.ts'
 import { type Context, EncodedBody, type Topic } from '../engine/index.ts'
 import { type CellCounts, writeNumber } from './packed-cells.ts'
@@ -89,8 +90,7 @@ export function rareVolumes(topic: Topic<number, TrendRareVolumes | EncodedBody>
     const length = termEnd - termStart
     rows.reserve(length + MAX_TIME_BYTES + MAX_NUMBER_BYTES * (5 + 2 * regions))
     writeZigzag(length)
-    copyBytes(record, termStart, termEnd, rows.buffer, rows.length)
-    rows.length += length
+    rows.length = copyBytes(record, termStart, termEnd, rows.buffer, rows.length)
     let time = 2 * minute * MINUTE_MS
     for (; time >= MORE; time = Math.floor(time / MORE)) rows.buffer[rows.length++] = (time % MORE) + MORE
     rows.buffer[rows.length++] = time

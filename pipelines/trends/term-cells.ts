@@ -1,4 +1,5 @@
 import { type ByteWriter, byteWriter, type Codec, CodecError } from '../../schemas/codec.ts'
+import { copyBytes } from '../../schemas/copy-bytes.ts'
 import { type ByteSpan, keyHash, rawValue } from '../engine/index.ts'
 import type { TermCell } from './cells.ts'
 import { CellReader, packCell, writeNumber, writeTextBytes } from './packed-cells.ts'
@@ -49,8 +50,7 @@ export function appendTerm(term: Readonly<ByteSpan>, { buffer, start, end }: Rea
   writeTextBytes(term, out)
   out.reserve(MAX_NUMBER_BYTES + end - start)
   writeNumber(end - start, out)
-  buffer.copy(out.buffer, out.length, start, end)
-  out.length += end - start
+  out.length = copyBytes(buffer, start, end, out.buffer, out.length)
 }
 
 /** Returns a copy of a term with other cells. */

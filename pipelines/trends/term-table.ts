@@ -1,4 +1,5 @@
-import { byteWriter, copyBytes } from '../../schemas/codec.ts'
+import { byteWriter } from '../../schemas/codec.ts'
+import { copyBytes } from '../../schemas/copy-bytes.ts'
 import { keyHash, utf8 } from '../engine/index.ts'
 import { compareUtf8 } from './candidate.ts'
 

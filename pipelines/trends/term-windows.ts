@@ -1,4 +1,5 @@
-import { byteWriter, copyBytes } from '../../schemas/codec.ts'
+import { byteWriter } from '../../schemas/codec.ts'
+import { copyBytes } from '../../schemas/copy-bytes.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey } from '../../schemas/trends/term.ts'
 import type { SavedStandings, TermTracked, TrendRareVolumes, TrendVolume, VolumesRound } from '../../schemas/trends/types.ts'
@@ -205,12 +206,10 @@ export function termWindows(options: TermWindowsOptions) {
       rare.put(counted.term, new RareTerm(0, compacted(all), row === NEW_ROW ? NOWHERE : rareRow.tracked))
       return
     }
-    const known = row.end - row.start
     rowBytes.length = 0
-    rowBytes.reserve(known + end - start)
-    copyBytes(row.buffer, row.start, row.end, rowBytes.buffer, 0)
-    copyBytes(record, start, end, rowBytes.buffer, known)
-    rowBytes.length = known + end - start
+    rowBytes.reserve(row.end - row.start + end - start)
+    rowBytes.length = copyBytes(row.buffer, row.start, row.end, rowBytes.buffer, 0)
+    rowBytes.length = copyBytes(record, start, end, rowBytes.buffer, rowBytes.length)
     rare.write(record, termStart, termEnd, hash, { buffer: rowBytes.buffer, start: 0, end: rowBytes.length })
   }
 
@@ -245,7 +244,7 @@ export function termWindows(options: TermWindowsOptions) {
     rowBytes.length = 0
     writeTracked(all, rowBytes)
     rowBytes.reserve(row.end - cellsAt)
-    rowBytes.length += row.buffer.copy(rowBytes.buffer, rowBytes.length, cellsAt, row.end)
+    rowBytes.length = copyBytes(row.buffer, cellsAt, row.end, rowBytes.buffer, rowBytes.length)
     rare.writeKey(term, { buffer: rowBytes.buffer, start: 0, end: rowBytes.length })
     leaders.trackedRare(term, region)
   }

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { copyBytes } from '../../schemas/codec.ts'
+import { copyBytes } from '../../schemas/copy-bytes.ts'
 
 /** A range of bytes in a buffer. */
 export interface ByteSpan {
@@ -259,8 +259,7 @@ export class PackedRows {
     const length = end - start
     if (this.#used + length > this.#bytes.length) this.#makeRoom(length)
     const from = this.#used
-    copyBytes(bytes, start, end, this.#bytes, from)
-    this.#used += length
+    this.#used = copyBytes(bytes, start, end, this.#bytes, from)
     return from
   }
 

@@ -1,3 +1,4 @@
+import { copyBytes } from '../../schemas/copy-bytes.ts'
 import { PREFIX_BYTES, spacePrefix, writePrefix } from './key-spaces.ts'
 import type { Batch, IteratorOptions, RocksdbBinding } from './rocksdb-binding.ts'
 import type { LiveDatabase } from './rocksdb-live.ts'
@@ -45,11 +46,6 @@ const NO_LIMIT = -1
  * takes.
  */
 const FETCH_BYTES = 256 * 1024
-/**
- * Length in bytes up to which a loop copies faster than a function call. Above this length, Buffer's copy is faster and
- * allocates no view.
- */
-const SHORT_COPY_BYTES = 64
 
 /** Creates one store's view of the database, which adds and removes the prefix of the key space. */
 export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (error: unknown) => Error): StateColumn {
@@ -60,7 +56,7 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
     const length = PREFIX_BYTES + end - start
     if (length > SCRATCH_BYTES) return Buffer.concat([spacePrefix(at.space), key.subarray(start, end)])
     writePrefix(keys.bytes, 0, at.space)
-    copyInto(keys.bytes, PREFIX_BYTES, key, start, end)
+    copyBytes(key, start, end, keys.bytes, PREFIX_BYTES)
     return keys.first(length)
   }
 
@@ -115,7 +111,7 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
       let to = 0
       for (let key = 0; key < ends.length; key++) {
         writePrefix(packed, to, at.space)
-        const end = copyInto(packed, to + PREFIX_BYTES, bytes, startOf(key), ends[key])
+        const end = copyBytes(bytes, startOf(key), ends[key], packed, to + PREFIX_BYTES)
         prefixed.push(packed.subarray(to, end))
         to = end
       }
@@ -142,7 +138,7 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
         binding.batch_put(open.batch, prefixed, value.subarray(valueStart, valueEnd), undefined)
         return
       }
-      copyInto(values.bytes, 0, value, valueStart, valueEnd)
+      copyBytes(value, valueStart, valueEnd, values.bytes, 0)
       binding.batch_put(open.batch, prefixed, values.first(length), undefined)
     },
   }
@@ -158,11 +154,4 @@ export function scratch(): Scratch {
       return views[length]
     },
   }
-}
-
-/** @returns the end of the copy in `target` */
-function copyInto(target: Uint8Array, at: number, source: Uint8Array, start: number, end: number): number {
-  if (end - start > SHORT_COPY_BYTES) Buffer.prototype.copy.call(source, target, at, start, end)
-  else for (let from = start, to = at; from < end; from++, to++) target[to] = source[from]
-  return at + end - start
 }

@@ -1,6 +1,7 @@
 import { CONTINUES, cursor, LOW_7_BITS } from '../../avro/cursor.ts'
 import { readDouble, readLong } from '../../avro/read.ts'
 import { type ByteWriter, byteWriter, type Codec, CodecError } from '../../codec.ts'
+import { copyBytes } from '../../copy-bytes.ts'
 import { avro } from '../../load.ts'
 import type { SchemaLookup, ValueFormat } from '../../topic.ts'
 import type { FraudProfile } from '../types.ts'
@@ -203,15 +204,8 @@ function malformed(why: string): CodecError {
   return new CodecError(`not a profile: ${why}`)
 }
 
-/** Maximum number of bytes for which a loop is faster than a copy. */
-const SHORT_COPY_BYTES = 32
-
 export function appendBytes(out: ByteWriter, bytes: Buffer, start: number, end: number): void {
   const length = end - start
-  let to = out.length
-  if (to + length > out.buffer.length) out.reserve(length)
-  const { buffer } = out
-  out.length = to + length
-  if (length > SHORT_COPY_BYTES) bytes.copy(buffer, to, start, end)
-  else for (let from = start; from < end; from++) buffer[to++] = bytes[from]
+  if (out.length + length > out.buffer.length) out.reserve(length)
+  out.length = copyBytes(bytes, start, end, out.buffer, out.length)
 }
