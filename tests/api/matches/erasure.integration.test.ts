@@ -105,7 +105,7 @@ async function newUser(profile: object, place: object): Promise<TestUser> {
   return user
 }
 
-test('soon after the erasure of a user is due, their profile and place are gone from the topics, Redis and the state of the worker', {
+test('soon after the erasure of a user is due, their profile and location are gone from the topics, Redis and the state of the worker', {
   ...AT_FIRST_TRY,
   timeout: TEST_TIMEOUT_MS,
 }, async () => {

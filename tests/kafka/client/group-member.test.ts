@@ -204,7 +204,7 @@ test('a partition that was assigned and revoked before the owner took the assign
   expect(reports.map((heartbeat) => heartbeat.owned)).toEqual([[{ topicId: 'id-of-t', partitions: [1] }]])
 })
 
-test('while a report is unanswered, the member delivers no earlier assignment, because the report may have given up partitions of that assignment', async () => {
+test('while a heartbeat that reports the owned partitions is unanswered, the member delivers no earlier assignment, because the heartbeat may have given up partitions of that assignment', async () => {
   const intervalMs = 60_000
   const { member, heartbeats, release } = scripted([
     { assignment: [1], intervalMs },
