@@ -18,8 +18,8 @@ export interface LeaderAnswer {
 export type AskLeader<Asked> = (connection: Connection, asked: readonly Asked[]) => Promise<Map<string, LeaderAnswer>>
 
 /**
- * Asks the leader of each partition for an offset. Repeats the requests until all leaders have answered or the delivery
- * timeout is over.
+ * Asks the leader of each partition for an offset. Repeats the requests until every offset is known or the delivery
+ * timeout has passed.
  * @param doing describes the request in error messages
  * @param signal ends the repetition
  * @returns the offsets, keyed by `partitionKey`

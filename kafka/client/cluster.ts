@@ -204,7 +204,8 @@ export function openCluster(context: Context): Cluster {
         const reason = errorName(topic.errorCode)
         if (reason === 'UNKNOWN_TOPIC_OR_PARTITION' || reason === 'LEADER_NOT_AVAILABLE') {
           topics.delete(name)
-          // The topic was deleted, or the broker has fallen behind, so the next request goes to another broker.
+          // If the topic was known before, it was deleted or the broker has fallen behind, so the next request goes to
+          // another broker.
           isTopicMissing ||= seen.has(name)
         } else refused.set(name, fatal(reason, `metadata of topic ${name}`))
         continue
@@ -300,9 +301,10 @@ export function openCluster(context: Context): Cluster {
   /**
    * Refreshes all topics. Asks the broker that answered last only if no other broker answers. That broker may be a
    * leader that is cut off from the controller: such a leader still names itself, and answers readers as if nothing new
-   * had been appended. Before the refresh, the other brokers are tried in the usual order, up to the first one that is
-   * likely to answer: a broker that answered its last request, or one that answers a probe. Brokers that do not answer
-   * the probe are asked last, because otherwise all requests would wait for brokers that hang.
+   * had been appended. Before the refresh, this function goes through the other brokers in the usual order, and probes
+   * those that did not answer their last request. It stops at the first broker that is likely to answer: one that
+   * answered its last request, or one that answers the probe. Brokers that do not answer the probe are asked last,
+   * because otherwise all requests would wait for brokers that hang.
    */
   async function refreshAll(): Promise<void> {
     isRefreshingAll = true

@@ -50,7 +50,7 @@ export function openConnections({ options, newConnection = systemConnection }: P
       requestTimeout: options.requestTimeoutMs,
       maxInflights: MAX_IN_FLIGHT,
       tls: options.tls,
-      // A certificate for an IP address has no server name, and TLS does not allow an IP address as a server name.
+      // TLS does not allow an IP address as a server name, so no server name is sent to a broker with an IP address.
       tlsServerName: options.tls === undefined || isIP(broker.host) ? undefined : broker.host,
       sasl: options.sasl,
     })

@@ -209,8 +209,8 @@ export function openFetchLoop(
   }
 
   /**
-   * Returns how long the broker may delay its answer to the next request. If another idle request is in flight, both
-   * waits end at the same time, so that one request can replace the two.
+   * Returns how long the broker may delay its answer to the next idle request. If another idle request is in flight,
+   * both waits end at the same time, so that one request can replace the two.
    */
   function idleWaitMs(requests: readonly (UnderWay | undefined)[]): number {
     const longest = Math.max(options.maxWaitMs, options.idleWaitMs())

@@ -37,9 +37,9 @@ export class FetchPosition implements TopicPartition {
   /** Offset from which the next request reads. */
   fetchOffset: number
   /**
-   * The epoch of the leader that appended the last batch before `fetchOffset`; -1 when it is unknown. The value may be
-   * a later epoch, but must not be an earlier one. The broker compares the value with its log to detect that records
-   * before `fetchOffset` are lost.
+   * The epoch of the leader that appended the last batch before `fetchOffset`, or a later epoch, but never an earlier
+   * one; -1 when the epoch is unknown. The broker compares the value with its log to detect that records before
+   * `fetchOffset` are lost.
    */
   leaderEpoch: number
   paused = false

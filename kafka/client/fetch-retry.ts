@@ -29,8 +29,8 @@ export function openFetchRetry(context: Context, cluster: Cluster, positions: Re
   }
 
   /**
-   * Schedules a metadata refresh, after which the waiting positions are fetched. A refresh that is planned for a later
-   * time takes place at this time instead, because the position that causes this call must not wait for the others.
+   * Schedules a metadata refresh, after which the waiting positions are fetched. Replaces a refresh that is planned for
+   * a later time, because the position that causes this call must not wait for the other positions.
    */
   function refreshSoon(afterMs = FIRST_RETRY_MS): void {
     const at = runtime.monotonic() + afterMs

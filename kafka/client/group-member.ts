@@ -142,7 +142,7 @@ export function openGroupMember(
     try {
       const news = report.full || said !== confirmedNotice ? said : undefined
       const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, report.full, report.owned, news)
-      // The membership that this response concerns has ended in the meantime.
+      // The membership that this response concerns may have ended in the meantime.
       if (isLeft() || membership !== joins || (!joining && !isMember())) return
       const name = errorName(answer.errorCode)
       if (name !== 'NONE') {

@@ -5,7 +5,7 @@ import type { Context } from './options.ts'
 import { consumerGroupDescribeV0 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
-/** Text that begins the address in a client id: the separator `@`, and the first characters of every address. */
+/** Marks the start of the address in a client id: the separator `@`, and the first characters of every address. */
 const SEPARATOR = '@http'
 const RETRY_MS = 50
 const NO_OPERATIONS = false

@@ -105,7 +105,7 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
       isUrgent = true
       sleep.abort()
     },
-    /** Ends the wait for the next heartbeat. */
+    /** Ends the wait for the next heartbeat, so that `run` checks at once whether the membership has ended. */
     wake() {
       sleep.abort()
     },
