@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { localConfig } from '../../deploy/local/config.ts'
 import { freePort } from '../../deploy/local/ports.ts'
+import { onStopSignal } from '../../scripts/command-line/stop-signal.ts'
 
 const PORTS = [
   'KAFKA_PORT',
@@ -18,19 +19,42 @@ const PORTS = [
   'SHORT_PORT',
 ]
 
-/** Rejects on Ctrl-C or SIGTERM, so that a benchmark can stop everything that it has started. */
+/** Number of calls of `untilStopped` that have not finished. */
+let unstopped = 0
+
+/**
+ * Rejects on Ctrl-C or SIGTERM, so that a benchmark can stop everything that it has started. Wait for it within
+ * `untilStopped`: at any other time, a signal ends the process.
+ */
 export const interrupted = new Promise<never>((_, reject) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Error('interrupted')))
+  onStopSignal(() => {
+    if (unstopped > 0) return reject(new Error('interrupted'))
+    process.stderr.write('millrace: interrupted\n')
+    process.exit(1)
+  })
 })
 interrupted.catch(() => {})
 
-/** Runs `use` in a new temporary folder and deletes the folder afterwards. */
+/** Runs `use`, which stops everything that it has started when `interrupted` rejects. */
+export async function untilStopped<T>(use: () => Promise<T>): Promise<T> {
+  unstopped++
+  try {
+    return await use()
+  } finally {
+    unstopped--
+  }
+}
+
+/** Runs `use` in a new temporary folder and deletes the folder afterwards, even if a signal ends the process. */
 export async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
+  const remove = () => rmSync(folder, { recursive: true, force: true })
+  process.once('exit', remove)
   try {
     return await use(folder)
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    process.off('exit', remove)
+    remove()
   }
 }
 
@@ -39,14 +63,16 @@ export function withStarted<S extends { stop(): Promise<void> }, T>(
   start: (folder: string) => Promise<S>,
   use: (started: S, folder: string) => Promise<T>,
 ): Promise<T> {
-  return inFolder(async (folder) => {
-    const started = await start(folder)
-    try {
-      return await Promise.race([use(started, folder), interrupted])
-    } finally {
-      await started.stop()
-    }
-  })
+  return inFolder((folder) =>
+    untilStopped(async () => {
+      const started = await start(folder)
+      try {
+        return await Promise.race([use(started, folder), interrupted])
+      } finally {
+        await started.stop()
+      }
+    }),
+  )
 }
 
 /**

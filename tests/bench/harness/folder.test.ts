@@ -1,7 +1,11 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { inFolder, ownStack, withStarted } from '../../../bench/harness/folder.ts'
+
+const FOLDER = join(import.meta.dirname, '../../../bench/harness/folder.ts')
 
 test('if the benchmark fails, the stack is stopped and the folder is deleted', async () => {
   const stopped: string[] = []
@@ -37,4 +41,43 @@ test('a private stack has its own folder and ports, and uses the installed tools
     expect(Object.keys(other)).toEqual(Object.keys(one))
     expect(statSync(readlinkSync(join(folder, 'one', 'tools'))).isDirectory()).toBe(true)
   })
+})
+
+/**
+ * Runs a benchmark in its own process, sends it SIGTERM once it is working, and returns its outcome.
+ * @param work the code of the benchmark. It must call `working` with the path of its folder
+ */
+async function terminated(work: string) {
+  const code = `
+    const { inFolder, withStarted } = await import(${JSON.stringify(FOLDER)})
+    const working = (folder) => new Promise(() => { setInterval(() => {}, 1_000); process.stdout.write(folder) })
+    ${work}`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'pipe'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let errors = ''
+  child.stderr.on('data', (data) => {
+    errors += data
+  })
+  const [folder] = await once(child.stdout, 'data')
+  child.kill('SIGTERM')
+  const [exitCode] = await once(child, 'close')
+  return { folder: String(folder), errors, exitCode }
+}
+
+test('a signal ends a benchmark that has nothing to stop, and its folder is deleted', async () => {
+  const { folder, errors, exitCode } = await terminated('await inFolder(working)')
+  expect(errors).toBe('millrace: interrupted\n')
+  expect(exitCode).toBe(1)
+  expect(existsSync(folder)).toBe(false)
+})
+
+test('at a signal, a benchmark stops its stack before it ends', async () => {
+  const start = `async () => ({ stop: async () => console.error('stopped') })`
+  const use = '(_, folder) => working(folder)'
+  const { folder, errors, exitCode } = await terminated(
+    `await withStarted(${start}, ${use}).catch((error) => console.error(error.message)); process.exit(1)`,
+  )
+  expect(errors).toBe('stopped\ninterrupted\n')
+  expect(exitCode).toBe(1)
+  expect(existsSync(folder)).toBe(false)
 })
