@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs'
-import { createGunzip } from 'node:zlib'
+import { fileBytes } from '../file-bytes.ts'
 
 const QUOTE = '"'
 
@@ -9,22 +8,10 @@ const QUOTE = '"'
  * @throws Error that names the file, if the file cannot be read or decompressed
  */
 export async function* readCsv(path: string): AsyncGenerator<Record<string, string>> {
-  const bytes = createReadStream(path)
-  const text = path.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes
-  bytes.on('error', (error) => text.destroy(error))
   let header: string[] | undefined
-  for await (const fields of rowsOf(named(text, path))) {
+  for await (const fields of rowsOf(fileBytes(path))) {
     if (header === undefined) header = fields
     else yield Object.fromEntries(header.map((name, i) => [name, fields[i] ?? '']))
-  }
-}
-
-/** Adds the path to an error. The errors of zlib, and those of reading a folder, do not name the file. */
-async function* named(chunks: AsyncIterable<Buffer>, path: string): AsyncGenerator<Buffer> {
-  try {
-    yield* chunks
-  } catch (error) {
-    throw new Error(`${path} cannot be read: ${(error as Error).message}`, { cause: error })
   }
 }
 
