@@ -19,42 +19,51 @@ const PORTS = [
   'SHORT_PORT',
 ]
 
+/**
+ * How long an interrupted benchmark that has stopped everything may take to end. Without this limit, requests that are
+ * retried although the servers have stopped would keep the process alive.
+ */
+const END_AFTER_MS = 1_000
 /** Number of calls of `untilStopped` that have not finished. */
 let unstopped = 0
+let listens = false
+let isInterrupted = false
+const interruption = Promise.withResolvers<never>()
+interruption.promise.catch(() => {})
+
+/** Rejects on Ctrl-C or SIGTERM within `untilStopped`. */
+export const interrupted = interruption.promise
 
 /**
- * Rejects on Ctrl-C or SIGTERM, so that a benchmark can stop everything that it has started. Wait for it within
- * `untilStopped`: at any other time, a signal ends the process.
+ * Runs `use`, which stops everything that it has started when `interrupted` rejects. At any other time, a signal ends
+ * the process at once. Before the first call, there is no listener, because a listener would have to wait for the end
+ * of a long computation.
  */
-export const interrupted = new Promise<never>((_, reject) => {
-  onStopSignal(() => {
-    if (unstopped > 0) return reject(new Error('interrupted'))
-    process.stderr.write('millrace: interrupted\n')
-    process.exit(1)
-  })
-})
-interrupted.catch(() => {})
-
-/** Runs `use`, which stops everything that it has started when `interrupted` rejects. */
 export async function untilStopped<T>(use: () => Promise<T>): Promise<T> {
   unstopped++
+  if (!listens) onStopSignal(interrupt)
+  listens = true
   try {
     return await use()
   } finally {
     unstopped--
+    if (isInterrupted && unstopped === 0) setTimeout(() => process.exit(1), END_AFTER_MS).unref()
   }
 }
 
-/** Runs `use` in a new temporary folder and deletes the folder afterwards, even if a signal ends the process. */
+function interrupt(): void {
+  if (unstopped === 0) process.exit(1)
+  isInterrupted = true
+  interruption.reject(new Error('interrupted'))
+}
+
+/** Runs `use` in a new temporary folder and deletes the folder afterwards. */
 export async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
-  const remove = () => rmSync(folder, { recursive: true, force: true })
-  process.once('exit', remove)
   try {
     return await use(folder)
   } finally {
-    process.off('exit', remove)
-    remove()
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 
