@@ -20,12 +20,20 @@ const LOOKUPS = 1_000_000
 const ID_DIGITS = 16
 /** Prefix of keys. It makes the keys as long as the keys of devices in a blocklist. */
 const PREFIX = 'DEVICE:'
+const TOPIC_ID = '00000000-0000-0000-0000-000000000001'
 const KEY_BYTES = PREFIX.length + ID_DIGITS
 const VALUE_BYTES = 12
 const NEVER_EXPIRES = 4_102_444_800_000
 const MS_PER_NS = 1e-6
 const MIB = 1_048_576
-const silent = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent }
+/** Prints only errors. A table retries after an error, so an error that is not visible would look like a slow start. */
+const log = {
+  debug() {},
+  info() {},
+  warn() {},
+  error: (fields: object, event: string) => void process.stderr.write(`${event}: ${JSON.stringify(fields)}\n`),
+  child: () => log,
+}
 
 interface Entry {
   readonly reason: number
@@ -94,7 +102,9 @@ function madeTransport(): Transport {
     wake() {},
     async close() {},
   })
-  return { partitionCounts: async () => new Map([[topic.name, 1]]), offsets, fetcher } as unknown as Transport
+  const partitionCounts = async () => new Map([[topic.name, 1]])
+  const topicIds = async () => new Map([[topic.name, TOPIC_ID]])
+  return { partitionCounts, topicIds, offsets, fetcher } as unknown as Transport
 }
 
 /** Returns the CPU time of this process in seconds. Other processes affect CPU time less than wall-clock time. */
@@ -120,7 +130,7 @@ async function open(folder: string) {
     values: entryCodec,
     packing,
     loadSchema: async () => 'not-found',
-    log: silent,
+    log,
     now: Date.now,
     monotonic: () => performance.now(),
     snapshots: { folder, files: diskFiles },

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { localConfig } from '../../deploy/local/config.ts'
 import { freePort } from '../../deploy/local/ports.ts'
+import { onStopSignal } from '../../scripts/command-line/stop-signal.ts'
 
 const PORTS = [
   'KAFKA_PORT',
@@ -18,11 +19,43 @@ const PORTS = [
   'SHORT_PORT',
 ]
 
-/** Rejects on Ctrl-C or SIGTERM, so that a benchmark can stop everything that it has started. */
-export const interrupted = new Promise<never>((_, reject) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Error('interrupted')))
-})
-interrupted.catch(() => {})
+/**
+ * How long an interrupted benchmark that has stopped everything may take to end. Without this limit, requests that are
+ * retried although the servers have stopped would keep the process alive.
+ */
+const END_AFTER_MS = 1_000
+/** Number of calls of `untilStopped` that have not finished. */
+let unstopped = 0
+let listens = false
+let isInterrupted = false
+const interruption = Promise.withResolvers<never>()
+interruption.promise.catch(() => {})
+
+/** Rejects on Ctrl-C or SIGTERM within `untilStopped`. */
+export const interrupted = interruption.promise
+
+/**
+ * Runs `use`, which stops everything that it has started when `interrupted` rejects. At any other time, a signal ends
+ * the process at once. Before the first call, there is no listener, because a listener would have to wait for the end
+ * of a long computation.
+ */
+export async function untilStopped<T>(use: () => Promise<T>): Promise<T> {
+  unstopped++
+  if (!listens) onStopSignal(interrupt)
+  listens = true
+  try {
+    return await use()
+  } finally {
+    unstopped--
+    if (isInterrupted && unstopped === 0) setTimeout(() => process.exit(1), END_AFTER_MS).unref()
+  }
+}
+
+function interrupt(): void {
+  if (unstopped === 0) process.exit(1)
+  isInterrupted = true
+  interruption.reject(new Error('interrupted'))
+}
 
 /** Runs `use` in a new temporary folder and deletes the folder afterwards. */
 export async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
@@ -39,14 +72,16 @@ export function withStarted<S extends { stop(): Promise<void> }, T>(
   start: (folder: string) => Promise<S>,
   use: (started: S, folder: string) => Promise<T>,
 ): Promise<T> {
-  return inFolder(async (folder) => {
-    const started = await start(folder)
-    try {
-      return await Promise.race([use(started, folder), interrupted])
-    } finally {
-      await started.stop()
-    }
-  })
+  return inFolder((folder) =>
+    untilStopped(async () => {
+      const started = await start(folder)
+      try {
+        return await Promise.race([use(started, folder), interrupted])
+      } finally {
+        await started.stop()
+      }
+    }),
+  )
 }
 
 /**

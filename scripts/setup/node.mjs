@@ -51,9 +51,10 @@ export async function ensureNode() {
   const node = join(folder, 'node_modules', pinned.name, 'bin', 'node')
   const cli = join(folder, 'node_modules', 'npm', 'bin', 'npm-cli.js')
   const toolchain = { node, npm: [node, cli] }
-  if (existsSync(cli) && isRunnable(node)) return toolchain
+  const isInstalled = () => existsSync(cli) && isRunnable(node)
+  if (isInstalled()) return toolchain
   await step(`Node ${NODE_MAJOR} (this machine has ${process.versions.node})`, async () => {
-    await installPinned([pinned, PINNED_NPM], startingNpm(), folder)
+    await installPinned([pinned, PINNED_NPM], startingNpm(), folder, isInstalled)
     if (!isRunnable(node)) throw new Failure(`the downloaded ${node} does not run; install Node ${NODE_MAJOR} manually`)
   })
   return toolchain

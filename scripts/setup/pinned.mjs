@@ -10,8 +10,10 @@ import { runNpm } from './npm.mjs'
  * with the hash from the same registry. That comparison detects damage but not forgery.
  *   @param packages name, version and integrity (`sha512-…` in base64, as registries publish it) of each package
  *   @param npm command and first arguments of npm
+ *   @param isUsable returns whether the folder is complete. Another command may have installed the packages at the same
+ *   time and may already be using them
  */
-export async function installPinned(packages, npm, folder) {
+export async function installPinned(packages, npm, folder, isUsable) {
   const partial = `${folder}.partial-${process.pid}`
   try {
     mkdirSync(partial, { recursive: true })
@@ -21,8 +23,13 @@ export async function installPinned(packages, npm, folder) {
     for (const [index, tarball] of tarballs.entries()) assertPinned(packages[index], join(partial, tarball))
     await runNpm(npm, ['install', '--no-save', '--ignore-scripts', '--offline', ...tarballs], partial)
     for (const tarball of tarballs) rmSync(join(partial, tarball))
+    if (isUsable()) return
     rmSync(folder, { recursive: true, force: true })
-    renameSync(partial, folder)
+    try {
+      renameSync(partial, folder)
+    } catch (error) {
+      if (!isUsable()) throw error
+    }
   } finally {
     rmSync(partial, { recursive: true, force: true })
   }

@@ -192,6 +192,13 @@ test('Kubernetes creates the topics with production settings before a worker can
   ])
 })
 
+test('each worker publishes an address at which other containers reach it', () => {
+  const workers = containers.filter((container) => program(container) === 'pipelines/main.ts')
+  const hosts = workers.map(({ env }) => new URL(env.HEALTH_ADDRESS).host)
+  // In Compose, the name of a service is its host name.
+  expect(hosts.sort()).toEqual([`${POD_IP}:9400`, `${POD_IP}:9400`, 'decider:9400', 'worker:9400'])
+})
+
 test('Compose and Kubernetes both run workers of both roles and an API', () => {
   const roles = containers.filter((container) => program(container) === 'pipelines/main.ts').map(({ env }) => env.WORKER_ROLE)
   expect(roles.sort()).toEqual(['bulk', 'bulk', 'deciding', 'deciding'])

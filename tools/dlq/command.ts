@@ -2,7 +2,7 @@ import type { Transport } from '../../kafka/transport.ts'
 import { type DeadLetterFilter, type DeadLetterRecord, readDeadLetters, replayDeadLetters } from '../../pipelines/engine/index.ts'
 import type { ValuesOf } from '../../scripts/command-line/command.ts'
 import { formatDeadLetter, formatSummary } from './format.ts'
-import type declaration from './main.command.ts'
+import { type default as declaration, SHOWN_LETTERS } from './main.command.ts'
 
 export interface DlqDeps {
   readonly transport: Transport
@@ -18,7 +18,7 @@ export interface DlqDeps {
 
 /** Runs the requested command. */
 export async function runDlq(asked: ValuesOf<typeof declaration>, deps: DlqDeps): Promise<void> {
-  const { COMMAND: command, NAME: name, offset: offsets, code, source, processor, limit } = asked
+  const { COMMAND: command, NAME: name, offset: offsets, code, source, processor, limit = SHOWN_LETTERS } = asked
   const filter: DeadLetterFilter = { offsets: offsets.length === 0 ? undefined : new Set(offsets), code, source, processor }
   if (name === undefined) return list(await deps.names(), deps)
   switch (command) {

@@ -1,18 +1,15 @@
-import { createReadStream } from 'node:fs'
-import { createGunzip } from 'node:zlib'
+import { fileBytes } from '../file-bytes.ts'
 
 const QUOTE = '"'
 
 /**
  * Reads a CSV file (RFC 4180; gzipped if its name ends with .gz) row by row. Each row is an object whose keys are the
  * names in the header.
+ * @throws Error that names the file, if the file cannot be read or decompressed
  */
 export async function* readCsv(path: string): AsyncGenerator<Record<string, string>> {
-  const bytes = createReadStream(path)
-  const text = path.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes
-  bytes.on('error', (error) => text.destroy(error))
   let header: string[] | undefined
-  for await (const fields of rowsOf(text)) {
+  for await (const fields of rowsOf(fileBytes(path))) {
     if (header === undefined) header = fields
     else yield Object.fromEntries(header.map((name, i) => [name, fields[i] ?? '']))
   }

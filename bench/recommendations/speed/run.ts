@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
-import { inFolder, interrupted } from '../../harness/folder.ts'
+import { inFolder, interrupted, untilStopped } from '../../harness/folder.ts'
 import { describeMachine } from '../../harness/process-stats.ts'
 import { appendResults } from '../../harness/table.ts'
 import { loadRemark } from '../../matches/rounds.ts'
@@ -54,12 +54,14 @@ async function measureIn(folder: string): Promise<void> {
   for (const part of values.part) await alone[part]?.(input)
   const parts = values.part.flatMap((part) => onSystem[part] ?? [])
   if (parts.length === 0) return
-  const system = await startSystem(input)
-  try {
-    for (const measure of parts) await Promise.race([measure(input, system), interrupted])
-  } finally {
-    await system.stop()
-  }
+  await untilStopped(async () => {
+    const system = await startSystem(input)
+    try {
+      for (const measure of parts) await Promise.race([measure(input, system), interrupted])
+    } finally {
+      await system.stop()
+    }
+  })
 }
 
 await runMain(async () => {

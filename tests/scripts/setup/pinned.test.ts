@@ -12,8 +12,9 @@ const VERSION = '1.2.3'
  * Installs packages with a fake npm that writes tarballs and records its calls.
  * @param expected the contents whose hashes are pinned, by package name
  * @param served the contents of the tarballs, by package name
+ * @param meanwhile a shell command that npm runs at the end of the installation, in the folder of the tools
  */
-function install(expected: Readonly<Record<string, string>>, served: Readonly<Record<string, string>>) {
+function install(expected: Readonly<Record<string, string>>, served: Readonly<Record<string, string>>, meanwhile = ':') {
   const root = mkdtempSync(join(tmpdir(), 'millrace-pinned-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
   const npm = join(root, 'npm')
@@ -21,7 +22,7 @@ function install(expected: Readonly<Record<string, string>>, served: Readonly<Re
   const calls = join(root, 'calls')
   writeFileSync(
     npm,
-    `#!/bin/sh\necho "$@" >> ${calls}\ncase $1 in\npack) ${writes.join('; ')};;\ninstall) mkdir node_modules; ls > node_modules/seen;;\nesac\n`,
+    `#!/bin/sh\necho "$@" >> ${calls}\ncase $1 in\npack) ${writes.join('; ')};;\ninstall) mkdir node_modules; ls > node_modules/seen; cd ..; ${meanwhile};;\nesac\n`,
   )
   chmodSync(npm, 0o755)
   const packages = Object.entries(expected).map(([name, content]) => ({
@@ -31,9 +32,11 @@ function install(expected: Readonly<Record<string, string>>, served: Readonly<Re
   }))
   const tools = join(root, 'tools')
   const script = `
+    import { existsSync } from 'node:fs'
     import { installPinned } from ${JSON.stringify(PINNED)}
     const [packages, npm, folder] = JSON.parse(process.argv[1])
-    await installPinned(packages, [npm], folder).catch((error) => process.stdout.write(error.constructor.name + ': ' + error.message))`
+    const isUsable = () => existsSync(folder + '/node_modules')
+    await installPinned(packages, [npm], folder, isUsable).catch((error) => process.stdout.write(error.constructor.name + ': ' + error.message))`
   const input = JSON.stringify([packages, npm, join(tools, 'node-24')])
   const env = { PATH: process.env.PATH, MILLRACE_HOME: join(root, 'home') }
   const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script, input], { env, encoding: 'utf8' })
@@ -61,4 +64,12 @@ test('a package with a different hash causes a one-line error, and nothing is in
   )
   expect(calls).toEqual([expect.stringMatching(/^pack /)])
   expect(readdirSync(tools)).toEqual([])
+})
+
+test('packages that another command has installed meanwhile are kept, because that command may be running them', () => {
+  const contents = { node: 'a binary', npm: 'a script' }
+  const { message, tools } = install(contents, contents, 'mkdir -p node-24/node_modules; touch node-24/node_modules/other')
+  expect(message).toBe('')
+  expect(readdirSync(tools)).toEqual(['node-24'])
+  expect(readdirSync(join(tools, 'node-24', 'node_modules'))).toEqual(['other'])
 })

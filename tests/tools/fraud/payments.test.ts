@@ -45,6 +45,11 @@ test.each([
   await expect(Array.fromAsync(readPayments(file))).rejects.toThrow(message)
 })
 
+test('the error about a file that is not gzip, although its name says so, names the file', async () => {
+  const file = await fileOf('plain.csv.gz', recordingOf(2))
+  await expect(Array.fromAsync(readPayments(file))).rejects.toThrow(`${file} cannot be read: incorrect header check`)
+})
+
 test('each payment counts once if two recordings overlap', async () => {
   const lines = recordingOf(4).trim().split('\n')
   const one = await fileOf('one.csv', lines.slice(0, 300).join('\n'))

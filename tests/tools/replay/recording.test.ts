@@ -72,3 +72,10 @@ test.each([0, Number.NaN])('tweets with the same timestamp are sent at the same 
   const times = replayTimes(speed, 1_000)
   expect([5, 5].map((at) => times.next(at))).toEqual([0, 0])
 })
+
+test('if a file cannot be decompressed or is a folder, the error names it', async () => {
+  const plain = join(folder, 'plain.csv.gz')
+  writeFileSync(plain, 'a,b\n')
+  await expect(all(readCsv(plain))).rejects.toThrow(`${plain} cannot be read: incorrect header check`)
+  await expect(all(readCsv(folder))).rejects.toThrow(`${folder} cannot be read: EISDIR`)
+})

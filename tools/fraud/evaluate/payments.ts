@@ -1,7 +1,7 @@
-import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { createGunzip } from 'node:zlib'
+import { Readable } from 'node:stream'
 import type { FraudRequest } from '../../../schemas/fraud/types.ts'
+import { fileBytes } from '../../file-bytes.ts'
 
 /** A payment from a file, with its label. */
 export interface LabelledPayment {
@@ -21,9 +21,7 @@ const MAX_SCENARIO = 255
  * @throws Error that names the file and, if a row is wrong, its line
  */
 export async function* readPayments(file: string): AsyncGenerator<LabelledPayment> {
-  const raw = createReadStream(file)
-  const input = file.endsWith('.gz') ? raw.pipe(createGunzip()) : raw
-  raw.on('error', (error) => input.destroy(error))
+  const input = Readable.from(fileBytes(file), { objectMode: false })
   let read: ((line: string) => LabelledPayment) | undefined
   let line = 0
   let last = Number.NEGATIVE_INFINITY
