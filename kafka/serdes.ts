@@ -65,7 +65,7 @@ export async function openSerdes(
 
   function codecFor<V>(topic: ValueTopic<V>): Codec<V> {
     const codec = codecs.get(topic.name)
-    if (!codec) throw new Error(`the values of topic ${topic.name} were not opened: pass the topic to openSerdes`)
+    if (!codec) throw new Error(`topic ${topic.name} was not passed to openSerdes`)
     return codec as Codec<V>
   }
 
