@@ -39,8 +39,8 @@ export interface Outputs {
   mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void
   /**
    * Appends the encoded key and value of a record to another topic, without decoding them. Without `partition`, the key
-   * determines the partition. A record without a key then goes to the partition with the number of its source
-   * partition, modulo the number of partitions of the topic.
+   * determines the partition. If the record has no key, the partition number is that of its source partition, modulo
+   * the partition count of the topic.
    * @param headers replace the headers of the record
    * @param options by default, nothing is cut off, and the timestamp is the record's
    */
