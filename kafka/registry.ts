@@ -69,8 +69,8 @@ export class RegistryAccessError extends Error {
 const REQUEST_TIMEOUT_MS = 5_000
 const DEADLINE_MS = 30_000
 /**
- * First wait before a repeated request. The wait doubles with each attempt, so that a client sends about ten requests,
- * not hundreds, during an outage of 30 seconds.
+ * First wait before a repeated request. The wait doubles with each attempt, up to `LONGEST_BACKOFF_MS`, so that a
+ * client sends about ten requests, not hundreds, during an outage of 30 seconds.
  */
 const FIRST_BACKOFF_MS = 100
 const LONGEST_BACKOFF_MS = 5_000

@@ -43,7 +43,10 @@ export interface SerdesOptions {
  * been registered in the meantime.
  */
 const NOT_FOUND_KEPT_MS = 30_000
-/** How many unknown schema ids are cached. The limit keeps a producer of random ids from filling the memory. */
+/**
+ * Number of unknown schema ids at which their cache is emptied. The limit keeps a producer of random ids from filling
+ * the memory.
+ */
 const NOT_FOUND_KEPT = 10_000
 /** Placeholder for the schema id of value formats without a schema. It is never read. */
 const NO_SCHEMA = 0
@@ -121,7 +124,7 @@ function parsed(schemaId: number, text: string): AvroSchema {
   try {
     return parseJson(text) as AvroSchema
   } catch (error) {
-    // JSON that is nested thousands of levels deep overflows the stack.
+    // For example, parsing JSON that is nested thousands of levels deep overflows the stack.
     throw new SchemaNotFoundError(schemaId, `schema ${schemaId} cannot be parsed: ${(error as Error).message}`)
   }
 }

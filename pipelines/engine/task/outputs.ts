@@ -127,7 +127,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
   }
 
   function append(appender: RecordAppender, timestamp: number, hasValue: boolean, headers: readonly RecordHeader[] | undefined): void {
-    // NaN would become 1970, and retention would soon delete the record.
+    // A timestamp of NaN would be written as a time in 1970, and retention would soon delete the record.
     if (!(timestamp >= NO_TIMESTAMP && timestamp <= Number.MAX_SAFE_INTEGER))
       throw new Error(`the timestamp ${timestamp} is not a time in epoch ms`)
     const ms = Math.trunc(timestamp)
