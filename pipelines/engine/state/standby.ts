@@ -52,8 +52,8 @@ const SHARED_POLL_BYTES = MIB / 2
 const MAX_POLL_BYTES = 2 * MIB
 const MAX_BUFFERED_BYTES = 8 * MIB
 /**
- * A copy that lacks at most this number of records is good enough for a hand-over, because reading them takes only
- * about 30 ms.
+ * A copy that lacks at most this number of records is good enough for a hand-over, because reading the missing records
+ * takes only about 30 ms.
  */
 const NEARLY_COMPLETE = 10_000
 /** Interval at which an idle changelog is fetched. A copy is only as current as the last fetch of its changelog. */
