@@ -69,8 +69,8 @@ export class RegistryAccessError extends Error {
 const REQUEST_TIMEOUT_MS = 5_000
 const DEADLINE_MS = 30_000
 /**
- * First wait before a repeated request. The wait doubles with each attempt, so that a client sends about ten requests,
- * not hundreds, during an outage of 30 seconds.
+ * First wait before a repeated request. The wait doubles with each attempt, up to `LONGEST_BACKOFF_MS`, so that a
+ * client sends about ten requests, not hundreds, during an outage of 30 seconds.
  */
 const FIRST_BACKOFF_MS = 100
 const LONGEST_BACKOFF_MS = 5_000
@@ -90,13 +90,13 @@ const SCHEMA_NOT_FOUND_CODE = 40_403
  */
 const SHOWN_CHARACTERS = 120
 /**
- * Before a schema counts as missing, the client waits this long and asks once more. A registry server that is not the
- * leader learns of new schemas a moment later, and a record whose schema is missing goes to the dead letters.
+ * Wait before the client repeats a request for a missing schema. A registry server that is not the leader receives new
+ * schemas with a delay, and records become dead letters if the client reports their schema as missing.
  */
 const CONFIRMATION_DELAY_MS = 1_000
 /**
- * Number of missing schemas that the client confirms within `CONFIRMATION_PERIOD_MS`. Without a limit, a producer of
- * random schema ids would delay its readers by a second per record.
+ * Maximum number of missing schemas that the client confirms within `CONFIRMATION_PERIOD_MS`. Without a limit, a
+ * producer of random schema ids would delay its readers by a second per record.
  */
 const CONFIRMATIONS = 10
 const CONFIRMATION_PERIOD_MS = 60_000

@@ -43,7 +43,10 @@ export interface SerdesOptions {
  * been registered in the meantime.
  */
 const NOT_FOUND_KEPT_MS = 30_000
-/** How many unknown schema ids are cached. The limit keeps a producer of random ids from filling the memory. */
+/**
+ * Number of unknown schema ids at which their cache is emptied. The limit keeps a producer of random ids from filling
+ * the memory.
+ */
 const NOT_FOUND_KEPT = 10_000
 /** Placeholder for the schema id of value formats without a schema. It is never read. */
 const NO_SCHEMA = 0
@@ -65,7 +68,7 @@ export async function openSerdes(
 
   function codecFor<V>(topic: ValueTopic<V>): Codec<V> {
     const codec = codecs.get(topic.name)
-    if (!codec) throw new Error(`the values of topic ${topic.name} were not opened: pass the topic to openSerdes`)
+    if (!codec) throw new Error(`topic ${topic.name} was not passed to openSerdes`)
     return codec as Codec<V>
   }
 
@@ -121,7 +124,7 @@ function parsed(schemaId: number, text: string): AvroSchema {
   try {
     return parseJson(text) as AvroSchema
   } catch (error) {
-    // JSON that is nested thousands of levels deep overflows the stack.
+    // For example, parsing JSON that is nested thousands of levels deep overflows the stack.
     throw new SchemaNotFoundError(schemaId, `schema ${schemaId} cannot be parsed: ${(error as Error).message}`)
   }
 }

@@ -54,8 +54,8 @@ export interface Transport {
    */
   connect(): Promise<void>
   /**
-   * Creates missing topics, and waits until the leaders of all given topics answer. Rejects if an existing topic has a
-   * different number of partitions.
+   * Creates missing topics, and waits until the leaders of all partitions of the given topics answer. Rejects if an
+   * existing topic has a different number of partitions.
    */
   ensureTopics(topics: readonly TopicSpec[]): Promise<void>
   /**

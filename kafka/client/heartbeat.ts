@@ -59,7 +59,7 @@ export function heartbeatExchange(
     )
   }
 
-  /** Replaces topic names by topic ids, and leaves out topics that were never assigned. */
+  /** Groups the partitions by topic id. Leaves out topics that were never assigned. */
   function topicIds(partitions: readonly TopicPartition[]): OwnedPartitions[] {
     const known = partitions.filter(({ topic }) => assignedIds.has(topic))
     return [...Map.groupBy(known, ({ topic }) => topic)].map(([topic, entries]) => ({

@@ -39,7 +39,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
   const cluster = openCluster(context)
   const open = new Set<() => Promise<unknown>>()
 
-  /** Registers a part to be closed together with the transport, unless the part is closed earlier. */
+  /** Registers an object, for example a fetcher, that `close` of the transport closes too if it is still open. */
   function tracked<Part extends Fetcher | WorkerProducer | Publisher | MemberlessGroup>(part: Part): Part {
     const { close } = part
     async function end(timeoutMs?: number): Promise<void> {

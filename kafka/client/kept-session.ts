@@ -22,7 +22,7 @@ export interface KeptSession {
  */
 export class KeptBeats {
   readonly memory: SharedArrayBuffer
-  /** The epoch of the last answer, and the number of answers so far. */
+  /** The epoch of the last accepted heartbeat, and the number of accepted heartbeats. */
   readonly #cells: Int32Array
 
   constructor(memory = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT)) {
@@ -52,7 +52,7 @@ export type StallMessage =
 /** A membership whose session the guard keeps alive while the event loop is blocked. */
 export interface GuardedMembership {
   update(session: KeptSession): void
-  /** Returns the latest epoch if the guard has sent heartbeats since the last call; undefined if it has not. */
+  /** Returns the latest epoch if heartbeats of the guard were accepted since the last call; otherwise undefined. */
   takeEpoch(): number | undefined
   release(): void
 }

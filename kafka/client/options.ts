@@ -94,7 +94,7 @@ export interface KafkaDeps {
   readonly newConnection?: NewConnection
 }
 
-/** The options and services that all modules of the transport share. */
+/** The options and dependencies that all modules of the transport share. */
 export interface Context {
   readonly options: ResolvedKafkaOptions
   readonly runtime: Runtime

@@ -29,8 +29,8 @@ const BAD_TIMES =
 /**
  * The result of one request for one batch.
  * - `appended`: the log contains the batch and every earlier batch of its producer epoch
- * - `out-of-sequence`: not in the log, because the broker lacks the preceding batches, or no longer knows or accepts
- *   the producer
+ * - `out-of-sequence`: not in the log, because the broker lacks the preceding batches, has lost its state of the
+ *   producer, or refuses the producer
  * - `refused`: not in the log, and a retry would not help
  * - `unknown`: there was no answer, or a transient error; the log may contain the batch
  */

@@ -20,8 +20,8 @@ import { openSender, STOPPED } from './sender.ts'
 import { openTransactionLog, type ProducerId, type TransactionLog } from './transaction.ts'
 
 /**
- * Default of `transactionTimeoutMs` (Kafka's transaction.timeout.ms). The open transaction of a dead worker blocks the
- * readers of its partitions for up to this time.
+ * Default of `transactionTimeoutMs` (Kafka's transaction.timeout.ms). If a worker dies during a transaction, readers of
+ * the partitions in this transaction wait for up to this time.
  */
 const TRANSACTION_TIMEOUT_MS = 10_000
 
@@ -61,8 +61,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   })
 
   /**
-   * Without a transaction, brokers accept records from any producer. Only the group knows whether another worker has
-   * replaced this one.
+   * Without a transaction, brokers accept records from any producer. Only the group coordinator can tell whether
+   * another worker has replaced this one.
    */
   async function confirm(): Promise<void> {
     if (transactions === undefined) await confirming?.confirm()

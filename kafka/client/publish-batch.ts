@@ -111,7 +111,7 @@ export class PublishBatch {
         const headers = headersOf(chunk, row)
         target ??= new PublishBatch(this.#holdings)
         target.append(receipt, deadline, timestamps[row], key, keyStart[row], keyEnd[row], value, valueStart[row], valueEnd[row], headers)
-        // `append` has counted the record a second time, and `discard` will not correct that.
+        // `append` has counted the record a second time. `discard` corrects only the number of bytes.
         this.#holdings.records--
       }
     }

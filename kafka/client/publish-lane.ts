@@ -44,7 +44,7 @@ export interface LaneDeps {
   admit(bytes: number): void
   /** Called when the lane has something to send. */
   onWork(lane: PublishLane): void
-  /** Called when the broker has lost acknowledged records of this partition, or its state about this producer. */
+  /** Called when the broker has lost acknowledged records of this partition, or its state of this producer. */
   onSequenceLost(lane: PublishLane): void
 }
 
@@ -272,7 +272,7 @@ export class PublishLane implements PublishAppender {
     this.retryAt = 0
   }
 
-  /** Delays the next attempt. The delay doubles with each failure. */
+  /** Delays the next attempt. The delay doubles with each failure, up to one second. */
   postpone(reason?: string): void {
     this.trouble = reason ?? this.trouble
     const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(this.#attempts++, 10), LONGEST_RETRY_MS)
@@ -323,8 +323,8 @@ export class PublishLane implements PublishAppender {
     const unsent = [...this.#ready, ...(this.#current === undefined ? [] : [this.#current])]
     this.#ready = []
     this.#current = undefined
-    // The log may lack the dropped batches, so later records need new sequence numbers. These records must not wait
-    // until the dropped batches are sent again.
+    // The log may lack the dropped batches, so later records need new sequence numbers. The dropped batches are never
+    // sent again, so no record may wait for them.
     if (sent.length > 0) this.#renumber([])
     this.#isRepeating = false
     for (const batch of sent) batch.settle(uncertain(error))
@@ -346,7 +346,7 @@ function uncertain(error: TransportError): TransportError {
   return explained(error, 'the record may have been written', false)
 }
 
-/** Returns the error with a statement about its record added to the message. */
+/** Returns the error with `fate` appended to its message. `fate` says whether the record may have been written. */
 function explained(error: TransportError, fate: string, fatal: boolean): TransportError {
   return new TransportError(error.code, `${error.message}; ${fate}`, { fatal, cause: error })
 }

@@ -24,7 +24,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   const { spacingMs = 0, maxPendingBytes = MAX_PENDING_BYTES, requestTimeoutMs = context.options.requestTimeoutMs } = given
   const holdings: Holdings = { records: 0, bytes: 0 }
   const lanes = new Map<string, PublishLane>()
-  /** Lanes that have records, ordered by the time of their last request, earliest first. */
+  /** Lanes that have records, in the order in which they send. A lane moves to the end when it has sent a batch. */
   const busy = new Set<PublishLane>()
   const closing = new AbortController()
   let isLocating = false

@@ -6,8 +6,9 @@ export const CHECK_EVERY_MS = 1_000
  * The event loop counts as blocked after this time without a sign of life. Normally the loop gives one every second.
  * The shortest session in use is 6 s, with a heartbeat interval of 1 s. In this case the member may have sent its last
  * heartbeat up to two intervals (2 s) before the last sign of life. The thread checks once a second, so at most about
- * 4.5 s pass between this heartbeat and the thread's first one. The first stall of a process takes longer, because the
- * thread first loads the protocol package (about 0.5 s of CPU time). On a busy machine, a session of 6 s may then end.
+ * 4.5 s pass between this heartbeat and the thread's first one. In the first stall of a process, more time passes,
+ * because the thread first loads the protocol package (about 0.5 s of CPU time). On a busy machine, a session of 6 s
+ * may then end.
  */
 const STALLED_AFTER_MS = 1_500
 /**
@@ -82,7 +83,8 @@ export function stallWatch({ now, lastTurn, toleranceMs, open }: StallWatchDeps)
     try {
       kept.member ??= open(kept.session)
       const member = await kept.member
-      // While the thread was loading and connecting, the event loop may have resumed, or the tolerance may have ended.
+      // While the thread was loading and connecting, the event loop may have resumed, or may have been blocked for
+      // longer than `toleranceMs`.
       if (!standsStill()) return
       const answer = await member.beat(kept.session)
       if (answer.type === 'kept') {

@@ -13,7 +13,7 @@ const CREATE_TIMEOUT_MS = 15_000
 const RETRY_MS = 50
 
 /**
- * Creates missing topics, and waits until the leaders of all given topics answer.
+ * Creates missing topics, and waits until the leaders of all partitions of the given topics answer.
  * @throws TransportError when a topic has a different number of partitions or cannot be created
  */
 export async function ensureTopics(context: Context, cluster: Cluster, specs: readonly TopicSpec[]): Promise<void> {
@@ -62,7 +62,7 @@ async function tryOnce(cluster: Cluster, specs: readonly TopicSpec[], names: rea
       const reason = errorName(errorCode)
       if (reason === 'NONE' || reason === 'TOPIC_ALREADY_EXISTS') continue
       if (classify(reason) === 'fatal' && !isFenced(reason, errorMessage)) throw fatal(reason, `creating topic ${name}`, errorMessage)
-      // A broker that is cut off from the controller cannot create topics.
+      // The broker may be cut off from the controller and unable to create topics, so the next attempt prefers others.
       cluster.distrust()
       return reason
     }

@@ -78,8 +78,8 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   }
 
   /**
-   * Repeats a request until the answer contains no errors. Throws when the answer contains a fence or a fatal error, or
-   * when the time `until` has passed.
+   * Repeats a request until the answer contains no errors. Throws when an error in the answer is fatal or means that
+   * the producer is fenced, and when the deadline `until` has passed.
    */
   async function sendUntilAnswered<Answer>(
     doing: string,
@@ -118,7 +118,10 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     }
   }
 
-  /** Fences any producer with this transactional id, and aborts its transaction. */
+  /**
+   * Fences the earlier producers with this transactional id, and aborts their open transaction. Returns the new
+   * identity.
+   */
   async function init(): Promise<ProducerId> {
     isVersion2 = cluster.transactionVersion() >= LEADERS_ADD
     const answer = await sendUntilAnswered(
@@ -298,7 +301,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       return isVersion2
     },
     renew,
-    /** True once the coordinator may know of the open transaction. The transaction must then be ended explicitly. */
+    /** True if the coordinator may have opened the transaction. In this case, it must be ended with `end` or `init`. */
     get isOpen() {
       return opened
     },

@@ -161,7 +161,8 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       member.epoch = of.epoch
       if (lastSent === member.lastSent) return undefined
       member.lastSent = lastSent
-      // The member owns these partitions now. No other member gets them until this member acknowledges a smaller set.
+      // The member owns these partitions now. No other member gets one of them until this member acknowledges a set
+      // without it.
       for (const each of partitions) member.owned.set(partitionKey(each.topic, each.partition), each)
       return { type: 'assignment', partitions }
     },

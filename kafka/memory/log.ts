@@ -21,8 +21,8 @@ export interface PartitionLog {
   /** Uses up one offset, as a commit or abort marker does. Readers see no record at that offset. */
   appendControl(): void
   /**
-   * Returns at most `limit` records, beginning at an offset. The sizes of keys and values count towards `maxBytes`, and
-   * the last record may exceed that limit.
+   * Returns at most `limit` records, beginning at an offset. Stops after the record with which the total size of keys
+   * and values reaches `maxBytes`.
    */
   read(from: number, limit: number, maxBytes?: number): LogRecord[]
   /** Removes records below an offset, as retention does. */

@@ -13,7 +13,7 @@ interface Pending {
 
 /**
  * Creates a publisher of the in-memory broker. Records reach the log in the order of their appends, but not before the
- * synchronous code that appended them has ended. While `publishGate` is set, they wait until it has resolved.
+ * synchronous code that appended them has ended. If `publishGate` is set, they wait for it first.
  */
 export function memoryPublisher(broker: MemoryBroker): Publisher {
   const pending = new Set<Pending>()

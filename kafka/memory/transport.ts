@@ -14,7 +14,7 @@ import { memoryPublisher } from './publisher.ts'
 /** The leader epoch of every partition. It is constant, because no partition ever changes its leader. */
 const FIRST_EPOCH = 0
 
-/** Creates a transport that uses an in-memory broker, for engine workers that need no real broker. */
+/** Creates a transport that uses an in-memory broker, so that engine workers can run without a real broker. */
 export function memoryTransport(broker: MemoryBroker): Transport {
   return {
     async connect() {},

@@ -18,7 +18,7 @@ let usesFastLz4 = true
 const LEAST_MAX_OUTPUT = 1
 /**
  * Maximum number of zstd frames in a batch. Node needs a new decompressor for each frame, which takes 0.1 ms. Without a
- * limit, a megabyte of tiny frames would stop the process for ten seconds.
+ * limit, a megabyte of tiny frames would block the event loop for ten seconds.
  */
 const MAX_ZSTD_FRAMES = 1_000
 /** The error code of Node's decompressors when their output exceeds `maxOutputLength`. */

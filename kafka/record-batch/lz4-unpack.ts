@@ -42,7 +42,8 @@ function unpackBlock(data: Buffer, start: number, end: number, out: Buffer, posi
 }
 
 /**
- * Appends bytes that occur `distance` bytes earlier. If there are fewer than `length` of them, they repeat.
+ * Appends a copy of the `length` bytes that begin `distance` bytes before `to`. If `distance` is less than `length`,
+ * the last `distance` bytes before `to` are repeated.
  * @returns the position after them
  */
 function repeat(out: Buffer, to: number, distance: number, length: number): number {

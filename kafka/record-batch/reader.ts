@@ -84,7 +84,10 @@ export class ChunkReader {
     return this.#rest === undefined && this.#batch === undefined
   }
 
-  /** The offset from which the rest is read. When no record is left, it is the offset after the last complete batch. */
+  /**
+   * The offset at which the next portion begins. When no record is left, it is the offset after the last complete
+   * batch.
+   */
   get nextOffset(): number {
     return this.#rest === undefined ? this.#passed : this.#rest.chunk.offsets[0]
   }

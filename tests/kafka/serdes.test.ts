@@ -42,7 +42,7 @@ test('raw values need no registry', async () => {
 
 test('using a topic that was not opened throws', async () => {
   const serdes = await openSerdes(memoryRegistry(), [notes])
-  expect(() => serdes.codecFor(points)).toThrow('topic points were not opened')
+  expect(() => serdes.codecFor(points)).toThrow('topic points was not passed to openSerdes')
 })
 
 test('if the registry rejects a schema, the error names the topic, the subject and the reason', async () => {

@@ -30,8 +30,8 @@ const placeKey = compositeKey<PlaceKey>({ category: u32Part, product: u64Part })
 const rankKey = compositeKey<RankKey>({ category: u32Part, sales: idPart, product: u64Part })
 
 /**
- * Maximum number of best sellers per category. A product page shows at most this many related products. If there are
- * fewer, the page adds best sellers.
+ * Maximum number of best sellers per category. A product page shows up to this many related products. If a product has
+ * fewer, its page adds best sellers.
  */
 const MOST_LEADERS = 12
 

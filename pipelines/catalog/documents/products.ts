@@ -67,7 +67,7 @@ export function declareProducts(t: TopologyBuilder, { byProduct, byCategory }: P
    * publishes its review again, with the original time. That review may then be older than the user's latest review.
    */
   const reviewTimes = keyedStore('review-times', { key: reviewKey, value: avroValue<number>('long') })
-  /** For each product, the time at which new sales must be written into its document. */
+  /** For each product whose latest sales are not in its document yet, the time at which they must be written. */
   const sales = timerStore('sales', { key: utf8 })
   /** For each image, identified by its content hash, the number of products in this partition that have the image. */
   const images = keyedStore('images', { key: utf8, value: avro('catalog/ImageReferences') })

@@ -85,7 +85,7 @@ export async function sweepImages({ originals, smaller }: ImageStore, options: S
     // and removes the rest. If the original was just uploaded again, the versions are made again when they are needed.
     await smaller.remove(hash, IMAGE_FORMS)
     if (!(await shelf.removeUntouched(hash, before))) return false
-    // A process may have made a version just before the original was removed.
+    // Another process may have made resized versions again before the original was removed.
     await smaller.remove(hash, IMAGE_FORMS)
     return true
   }

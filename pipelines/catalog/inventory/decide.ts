@@ -132,15 +132,15 @@ function endNamed(
 }
 
 /**
- * Ends units of a row's reservations that are not parts of carts. Begins with the reservation that ends first, and
- * leaves out reservations that are no longer open at the time of the command.
+ * Ends the wanted number of units of a row's reservations. Begins with the reservation that ends first. Leaves out
+ * parts of carts, and reservations that are no longer open at the time of the command.
  */
 function endOldest(line: StockLine, how: Ending, { now }: InventoryFacts, read: StockReader, ledger: StockLedger): InventoryAnswer {
   const before = ledger.row(line)
   if (before.reserved < line.quantity) return { outcome: 'reservation_ended', row: before }
   const { taken, refusal } = oldestUnits(line, read.openFrom(line, Math.max(now, before.first_end)))
-  // Records a time before which no open reservation ends, so that later scans begin there. Otherwise they would visit
-  // the rows of ended reservations again, because the database keeps deleted rows for a while.
+  // Records a time before which no open reservation ends, so that later scans begin there. Otherwise, they would have
+  // to skip the entries of ended reservations, because the database keeps deleted entries for a while.
   if (refusal !== undefined) {
     ledger.passOver(line, taken.length === 0 ? NOTHING_OPEN : taken[0].ends_at)
     return { outcome: refusal, row: ledger.row(line) }

@@ -59,8 +59,8 @@ export function applyContent(state: CatalogProductState, content: CatalogProduct
 
 /**
  * Applies an offer to its variant. If the offer repeats the shown price or the regular price, a running period
- * continues, and the offer's compare price belongs to the repeated price. Without this rule, even a change of the title
- * would end the period.
+ * continues, and the offer's compare price replaces the one of the repeated price. Without this rule, even a change of
+ * the title would end the period.
  */
 function offering({ variant, pricing }: Priced, { price_cents, compare_price, attributes, weight_grams }: CatalogOffer): Priced {
   const changed: CatalogVariant = { ...variant, attributes, weight_grams, status: 'ACTIVE' }

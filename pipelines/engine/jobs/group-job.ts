@@ -54,7 +54,7 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
   const place: TopicPartition = { topic: requests.name, partition: ONLY_PARTITION }
   const stopping = new AbortController()
   const { promise: done, resolve, reject } = Promise.withResolvers<void>()
-  done.catch(() => {}) // The error reaches callers that await `done`.
+  done.catch(() => {}) // Prevents an unhandled rejection. Callers that await `done` still get the error.
   let wake = Promise.withResolvers<void>()
   let turn: { readonly end: AbortController; readonly ended: Promise<void> } | undefined
   let isOwner = false
@@ -90,7 +90,7 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
     isOwner = !assignment.isFenced && assignment.partitions.has(partitionKey(place.topic, place.partition))
     if (!isOwner) {
       await endTurn()
-      // The failures of this process say nothing about the process that runs the job now.
+      // This process no longer runs the job, so it no longer reports its failures.
       recovered()
     } else if (turn === undefined) turn = beginTurn()
     seat.settle(assignment)
@@ -141,7 +141,8 @@ export function groupJob<K, V>(job: GroupJob<K, V>, { transport, registry, seat,
     try {
       await loop()
     } finally {
-      // When the group has failed, a turn may still be running, and it might not end while servers are unreachable.
+      // If the group has failed, a turn may still be running. It might not end while servers are unreachable, so the
+      // wait is limited.
       await endsWithin(runtime, STOP_GRACE_MS, endTurn())
       await seat.leave()
       await group?.close()

@@ -49,8 +49,8 @@ export function requestQueue<K, V>(deps: RequestQueueDeps<K, V>): RequestQueue<K
   const fetcher = transport.fetcher({ unreadableBatches: 'stand-in', idleWaitMs: () => IDLE_WAIT_MS })
   const waiting: JobRequest<K, V>[] = []
   let leaderEpoch = fromEpoch
-  // With the epoch, the reader notices that the log has lost completed requests, so that new requests have the offsets
-  // of the lost ones.
+  // With the epoch, the reader notices when the log has lost completed requests. Otherwise, it would skip new requests
+  // that have the offsets of the lost ones.
   fetcher.assign(place, from, 'earliest', fromEpoch)
   signal.addEventListener('abort', fetcher.wake, { once: true })
 

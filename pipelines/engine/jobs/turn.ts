@@ -83,8 +83,8 @@ const QUIET_MS = 1_000
 
 /**
  * Opens a turn. The producers of all earlier turns are fenced first, so these turns can publish nothing more.
- * @throws FencedError when this process no longer owns the job; in that case no producer is fenced, unless the process
- * has only just lost the job
+ * @throws FencedError when this process no longer owns the job. If it loses the job only after the first check, it may
+ * have fenced the producer of the new owner
  */
 export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobTurn<K, V>; close(): Promise<void> }> {
   const { name, place, requests, signal, serdes, transport, seat, group, runtime, onSuccess } = deps

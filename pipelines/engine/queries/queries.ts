@@ -97,7 +97,7 @@ export interface ReadableStore<K, V> {
   readonly lookup: StoreLookup<K, V>
 }
 
-/** Reads the state of a running topology. Queries see only committed state and do not interrupt processing. */
+/** Reads the state of a running topology. Queries read only committed state and do not interrupt processing. */
 export interface StateQueries {
   /** The stores that can be read. */
   readonly stores: readonly { readonly name: string; readonly partitions: number }[]

@@ -30,9 +30,9 @@ export interface IndexPlace {
  */
 const LIMITS = { maxRecords: 2_000, maxBytes: 4 * 1024 * 1024, lingerMs: 250 }
 /**
- * Interval at which an idle partition checks whether its index has been replaced. Until the search server has compiled
- * the code of such a check, each check takes 4 to 8 ms of CPU time. A partition with changes needs no checks, because
- * the server refuses writes to a replaced index.
+ * Interval at which an idle partition checks whether its index has been replaced. The first checks after a start of the
+ * search server take 4 to 8 ms of CPU time each, because the server has not compiled their code yet. A partition with
+ * changes needs no checks, because the server refuses writes to a replaced index.
  */
 const PROBE_EVERY_MS = 5_000
 /** A position beyond the end of every topic. The keeper replaces an index that has such a position. */

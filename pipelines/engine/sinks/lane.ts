@@ -212,7 +212,8 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
    */
   function nextProbeAt(): number {
     const { probeEveryMs } = target
-    // Without this condition, the loop would not wait while records are in the buffer or before the first fetch ends.
+    // No probe is possible while records are in the buffer, or before the first fetch ends. A probe that is due would
+    // then keep the loop from waiting.
     if (probeEveryMs === undefined || !canWriteEmpty()) return NEVER
     return (Math.floor(lastWriteAt / probeEveryMs) + 1) * probeEveryMs
   }

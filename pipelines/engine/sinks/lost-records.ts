@@ -13,14 +13,14 @@ export interface LostRecordsDeps {
 /** Counts the records of a partition that retention deleted before the sink read them. */
 export interface LostRecords {
   /**
-   * Compares the offset at which the sink continues with the start of the log.
+   * Counts and logs the records from the offset at which the sink continues to the start of the log, if there are any.
    * @param from the next offset
    * @param start the first offset that the log still has
    */
   note(from: number, start: number): void
   /**
-   * Compares fetched data with the offset at which it should begin. Retention may delete records while the target is
-   * unavailable. The fetcher then skips them.
+   * Counts and logs the records that the fetcher has skipped because retention has deleted them, for example while the
+   * target was unavailable. `expected` is the offset at which the data should begin.
    */
   noteSkipped(expected: number | undefined, data: PartitionData): void
 }

@@ -26,7 +26,7 @@ export function sinkRunner({ name, create, close }: SinkRunnerOptions, runtime: 
   let waitsFor = 'it is starting'
   let closing: Promise<void> | undefined
   const { promise: done, resolve, reject } = Promise.withResolvers<void>()
-  done.catch(() => {}) // The error reaches callers that await `done`.
+  done.catch(() => {}) // Prevents an unhandled rejection. Callers that await `done` still get the error.
 
   async function connected(): Promise<Sink | undefined> {
     for (let pause = FIRST_RETRY_MS; !stopping.signal.aborted; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {

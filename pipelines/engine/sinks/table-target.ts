@@ -57,7 +57,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
   const openedWith = new Map<string, string>()
   /**
    * For each partition whose log has lost records, the offset before which the table may contain lost records, keyed by
-   * topic and number.
+   * `notedKey`.
    */
   const lostBefore = new Map<string, number>()
 
@@ -85,7 +85,10 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     return next
   }
 
-  /** @param mayDelete whether deleting the rows is enough; otherwise, reading would continue at the committed offset */
+  /**
+   * @param mayDelete true if it is enough to delete the rows; false if the sink would then continue at its committed
+   * offset
+   */
   function recreated(topic: string, partition: number, next: number, reason: string, mayDelete: boolean): Error {
     return new Error(
       `table ${table.name} holds ${topic}-${partition} up to offset ${next - 1}, but ${reason}: the topic was recreated or has lost records. ` +

@@ -8,7 +8,7 @@ import type { StateSession } from '../../../state/stores/store.ts'
  */
 const FINGERPRINT_BYTES = 6
 
-/** A log whose topic the state remembers. */
+/** A log whose topic is recorded in the state. */
 export interface KnownLog {
   /** Name of the position that contains the fingerprint of the topic's id. */
   readonly identityName: string

@@ -24,9 +24,9 @@ export function makeupOf(peers: readonly GroupPeer[], sources: ReadonlySet<strin
 }
 
 /**
- * Returns the sorted ids of the members that will share the partitions when the next learner has become active.
- * Learners become active one after another, in the order of their ids. If the caller is a learner, the result therefore
- * contains the caller and all learners before it.
+ * Returns the sorted ids of the members that will share the partitions when the next learner is active or, if the
+ * caller is a learner, when the caller is active. Learners become active one after another, in the order of their ids,
+ * so all learners before the caller are included too.
  * @param memberId the worker that calls this function
  */
 export function nextMembers({ active, learners }: Makeup, memberId: string): string[] {

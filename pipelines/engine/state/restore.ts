@@ -306,8 +306,8 @@ export function putComplete(batch: Pick<StateBatch, 'putPosition'>, task: TaskPl
 }
 
 /**
- * Adds the input offsets and the event time with which a task starts to the session's open batch. Queries then know the
- * position of the state even if the task has no new input, and so commits nothing.
+ * Adds the input offsets and the event time with which a task starts to the session's open batch. Queries can then
+ * return the position of the state even if the task has no new input, and so commits nothing.
  */
 export function putStart(session: StateSession, task: TaskPlace, positions: ReadonlyMap<string, StartPosition>): void {
   for (const source of task.sources) {

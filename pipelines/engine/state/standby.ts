@@ -52,8 +52,8 @@ const SHARED_POLL_BYTES = MIB / 2
 const MAX_POLL_BYTES = 2 * MIB
 const MAX_BUFFERED_BYTES = 8 * MIB
 /**
- * A copy that lacks at most this number of records is good enough for a hand-over, because reading them takes only
- * about 30 ms.
+ * A copy that lacks at most this number of records is good enough for a hand-over, because reading the missing records
+ * takes only about 30 ms.
  */
 const NEARLY_COMPLETE = 10_000
 /** Interval at which an idle changelog is fetched. A copy is only as current as the last fetch of its changelog. */
@@ -71,7 +71,10 @@ export interface StandbyCopy {
   readonly completeAt: number | undefined
 }
 
-/** Keeps standby copies for tasks of other workers by following their changelogs. Only the worker's loop calls it. */
+/**
+ * Keeps standby copies for tasks of other workers by following the changelogs of these tasks. Only the worker's loop
+ * calls its methods.
+ */
 export interface Standbys {
   /**
    * Writes the changelog records that have arrived. From time to time, also checks which copies this worker should
@@ -166,7 +169,7 @@ export function standbys(deps: StandbyDeps): Standbys {
   const owners = new Map<string, Copy>()
   let looking = false
   let lastLook = -Infinity
-  /** After a failure, the monotonic time (ms) at which the group may be fetched again. */
+  /** After a failure, the monotonic time (ms) from which the group's members may be fetched again. */
   let pausedUntil = -Infinity
   let seen: SeenGroup | undefined
   let catchingUp = false
@@ -208,7 +211,7 @@ export function standbys(deps: StandbyDeps): Standbys {
     return deps.warmUps && rangeOwner(active, place.partition, deps.partitionsOf(place)) === deps.memberId()
   }
 
-  /** Returns true for tasks that will run on this worker when the next learner is active. */
+  /** Returns true for tasks that will run on this worker when `nextMembers` share the partitions. */
   function willRunHere(makeup: Makeup, place: TaskPlace): boolean {
     if (!deps.warmUps || makeup.learners.length === 0) return false
     const me = deps.memberId()
@@ -281,9 +284,11 @@ export function standbys(deps: StandbyDeps): Standbys {
     const copy = owners.get(key)
     const followed = copy?.logs.get(key)
     if (copy === undefined || followed === undefined) return false
-    // A log that has lost records may have grown to its old end again, so the reset is checked as well.
+    // If a log has lost records and has then grown to its old end again, its position has not moved, so the reset is
+    // checked as well.
     const moved = data.wasReset === true || data.nextOffset !== followed.position
-    // The process was suspended or cut off from the broker. The log may lack tombstones of rows that the copy contains.
+    // After such a long pause (the process was suspended or cut off from the broker), the log may lack tombstones of
+    // rows that the copy contains.
     if (moved && data.fetchedAt - followed.fetchedAt > CHANGELOG_DELETE_RETENTION_MS)
       throw new Error(`${key} was not read for longer than the broker keeps tombstones, so the copy is rebuilt`)
     followed.fetchedAt = data.fetchedAt
@@ -301,8 +306,8 @@ export function standbys(deps: StandbyDeps): Standbys {
   }
 
   /**
-   * Returns true when every task that this worker will run once the next learner is active either runs here already or
-   * has a nearly complete copy here.
+   * Returns true when every task for which `willRunHere` returns true either runs here already or has a nearly complete
+   * copy here.
    */
   function hasCopies(makeup: Makeup): boolean {
     return deps.places

@@ -39,8 +39,8 @@ export interface Outputs {
   mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void
   /**
    * Appends the encoded key and value of a record to another topic, without decoding them. Without `partition`, the key
-   * determines the partition. A record without a key then goes to the partition with the number of its source
-   * partition, modulo the number of partitions of the topic.
+   * determines the partition. If the record has no key, the partition number is that of its source partition, modulo
+   * the partition count of the topic.
    * @param headers replace the headers of the record
    * @param options by default, nothing is cut off, and the timestamp is the record's
    */
@@ -127,7 +127,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
   }
 
   function append(appender: RecordAppender, timestamp: number, hasValue: boolean, headers: readonly RecordHeader[] | undefined): void {
-    // NaN would become 1970, and retention would soon delete the record.
+    // A timestamp of NaN would be written as a time in 1970, and retention would soon delete the record.
     if (!(timestamp >= NO_TIMESTAMP && timestamp <= Number.MAX_SAFE_INTEGER))
       throw new Error(`the timestamp ${timestamp} is not a time in epoch ms`)
     const ms = Math.trunc(timestamp)

@@ -106,7 +106,7 @@ function stageOf(error: unknown): 'process' | 'produce' | undefined {
   return 'process'
 }
 
-/** Extends a message from `rowProblem`: none of the records since the last commit has caused the problem. */
+/** Adds to a message from `rowProblem` that none of the records since the last commit has caused the problem. */
 export function causedByNoRecord(problem: string): string {
   return `${problem}. No record has caused this: look at the topology's ticks, time handlers and beforeCommit hooks`
 }

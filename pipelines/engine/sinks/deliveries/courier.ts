@@ -51,8 +51,8 @@ const GIVE_UP_AFTER_MS = 24 * 3_600_000
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 5_000
 /**
- * How long a write to Kafka may take after the sink has given up the partition. Kafka may not answer for hours, and the
- * partition cannot move to another process in the meantime.
+ * How long a write to Kafka may take after the sink has given up the partition. Kafka may be unreachable for hours.
+ * Without a limit, the partition could not move to another process in the meantime.
  */
 const LAST_WRITE_GRACE_MS = 2_000
 

@@ -41,7 +41,7 @@ export const MAX_WINDOW_SPAN = MAX_BITMAP_BYTES * BITS_PER_BYTE
  * Creates a window.
  * @param start the first offset that is not done
  * @param doneBefore later offsets whose records are done. They stay in the metadata until the window has passed them,
- * because their records may not be read again before the next restart
+ * because this may not happen before the next restart
  */
 export function offsetWindow(start: number, doneBefore: Iterable<number> = []): OffsetWindow {
   /** The offsets whose records are not done. They are added in ascending order and stay in that order. */
