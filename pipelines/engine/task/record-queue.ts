@@ -13,9 +13,9 @@ export const MARKER = Symbol('marker')
 export const TOMBSTONE = Symbol('tombstone')
 
 /**
- * The queue removes processed chunks when it contains this many of them. It does not remove them one by one, because
- * each removal moves all waiting chunks. The number is small compared with the usual number of waiting chunks, so that
- * processed chunks take little extra memory.
+ * While chunks are waiting, the queue removes processed chunks only when it contains this many of them. It does not
+ * remove them one by one, because each removal moves all waiting chunks. The number is small compared with the usual
+ * number of waiting chunks, so that processed chunks take little extra memory.
  */
 const MAX_FINISHED_CHUNKS = 16
 

@@ -136,7 +136,7 @@ export const fraudProfilesTopology = topology(
       let users: string[] = []
 
       /**
-       * Notes a change of a profile, which the next commit applies. Returns the profile.
+       * Notes that the next commit must change a profile. Returns the profile.
        * @param kind index of the entity's kind in ENTITY_KINDS
        * @param row byte offset of a transaction in `rows`
        */
