@@ -7,7 +7,7 @@ import type { RankedTerm } from './ranking.ts'
 import { labelOf, velocityOf, velocityVsUsual } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 
-/** How the rank of a topic has changed over time. */
+/** Since when a topic has been trending, and how its rank has changed. */
 export interface Standing {
   /** Epoch ms. */
   readonly trendingSince: number
