@@ -34,7 +34,7 @@ const PIPELINE = 0
 
 /**
  * Writes `TrendOutput` directly as Avro. Most fields of the hundreds of entries are bytes that partitions have sent,
- * and an object for each entry would cost more than everything else about the list.
+ * and creating an object for each entry would cost more than all other work on the list.
  */
 export function listWriter() {
   const body = byteWriter()

@@ -39,7 +39,7 @@ export interface RecordQueueOptions {
   readonly isMissing: (schemaId: number) => boolean
   /** For each record before this offset, the changed rows must be checked; -1 if no check is needed. */
   readonly checksBefore: number
-  /** The records that failed earlier and must be skipped, keyed by offset. */
+  /** The faults of the records that failed earlier and must be skipped, keyed by offset. */
   readonly failed: ReadonlyMap<number, Fault>
 }
 

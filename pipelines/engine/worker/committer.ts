@@ -133,7 +133,7 @@ export interface CommitterDeps {
   /** Returns the latest leader epoch of a partition; -1 when it is unknown. */
   readonly leaderEpoch: (topic: string, partition: number) => number
   readonly commitIntervalMs: number
-  /** The commit interval when a caller waits for the output. */
+  /** The commit interval when a task has requested an early commit with `commitSoon`. */
   readonly commitSoonMs: number
   readonly commitWhenIdle: boolean
   readonly runtime: Runtime

@@ -130,7 +130,10 @@ export const fraudProfilesTopology = topology(
 
     function declareFold(): void {
       const profiles = keyedStore('profiles', { key: utf8, value: storedProfiles, view: unpackProfile })
-      /** The entities that have changed since the last commit, and the transactions that have changed them. */
+      /**
+       * The entities that have changed since the last commit. `rows` and `users` contain the transactions that have
+       * changed them.
+       */
       let changed: { readonly entity: string; readonly kind: number; readonly profile: StoredProfile }[] = []
       const rows = byteWriter()
       let users: string[] = []
