@@ -16,8 +16,8 @@ const CLICKHOUSE_TIMEOUT_MS = 15 * 60_000
 export interface Erasure {
   readonly name: string
   /**
-   * Number of times that the log files of Redis are rewritten after the last erasure, once per run. Erased values must
-   * have expired before the last rewrite, so that the rewrite removes them.
+   * Number of times that the log files of Redis are rewritten after the last erasure, once per run. All remaining
+   * values that contain erased data must have expired before the last rewrite, so that the rewrite removes them.
    */
   readonly rewrites: number
   /** Whether something may have been erased just before the start. */

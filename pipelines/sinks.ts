@@ -176,7 +176,7 @@ export interface OpenReceiver {
 /**
  * Declares a sink that passes each record of a topic to a receiver, at least once. Failed records wait in the topic
  * `<name>-retries`.
- * @param connect called again later if it throws TargetUnavailableError
+ * @param connect opens the receiver; if it throws TargetUnavailableError, it is called again later
  */
 export function deliverySink<Resources>(
   name: string,

@@ -2,7 +2,7 @@ import type { KeeperDeps } from './keeper-deps.ts'
 
 type TopicDeps<K, V> = Pick<KeeperDeps<K, V>, 'topic' | 'transport'>
 
-/** @throws Error if the topic does not exist, or if the broker that answers does not know it yet */
+/** @throws Error if the topic does not exist, or if the metadata of the broker that answers does not include it yet */
 export async function topicIdOf<K, V>({ topic, transport }: TopicDeps<K, V>): Promise<string> {
   return known(topic.name, await transport.topicIds([topic.name]))
 }
@@ -10,7 +10,7 @@ export async function topicIdOf<K, V>({ topic, transport }: TopicDeps<K, V>): Pr
 /**
  * Returns the actual partition count of the index's topic. The declared count may differ from it. With that count, a
  * sound index could seem to have lost its data, or an index could be published without some partitions.
- * @throws Error if the topic does not exist, or if the broker that answers does not know it yet
+ * @throws Error if the topic does not exist, or if the metadata of the broker that answers does not include it yet
  */
 export async function partitionCountOf<K, V>({ topic, transport }: TopicDeps<K, V>): Promise<number> {
   return known(topic.name, await transport.partitionCounts([topic.name]))

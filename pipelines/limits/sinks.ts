@@ -9,7 +9,7 @@ import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 /** Sink that writes command results to a view, where the waiting API instances read them. */
 export const limitSinks: readonly SinkDeclaration[] = [viewSink('limits-view', decisionView(limitsView), [limitDecisions])]
 
-/** Sinks that write changes, violations and decided requests to tables for later analysis. */
+/** Sinks that write changes, violations and counts of decided requests to tables for later analysis. */
 export const limitRecordSinks: readonly SinkDeclaration[] = [
   tableSink('limit-audit-table', limitAuditTable, limitAudit),
   tableSink('limit-violations-table', limitViolationsTable, limitViolations),

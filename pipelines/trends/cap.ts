@@ -15,7 +15,7 @@ export const MAX_TERMS_PER_USER = 2_000
 /**
  * A contribution that is this much older than the user's newest contribution shares no window with any future
  * contribution. A tweet is at most one window old when it is counted, its windows reach back one more window, and the
- * newest tweet may be dated ahead.
+ * time of the newest tweet may be in the future.
  */
 export const REMEMBERED_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES
 
@@ -70,7 +70,8 @@ export class UserContributions {
 
   /**
    * Counts a contribution unless some window of 60 minutes would then contain more than three contributions to this
-   * term. The order of arrival decides. Late contributions are checked against the windows before and after them.
+   * term. Contributions that arrive first take precedence. Late contributions are checked against the windows before
+   * and after them.
    * @param fingerprint the fingerprint of the term
    * @returns the repeats that the contribution creates; undefined if the contribution is not counted
    */

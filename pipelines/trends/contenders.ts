@@ -88,7 +88,7 @@ export class Contenders {
     return this.#size
   }
 
-  /** True if, at the last call of `best`, forgotten terms were about to be among the best. */
+  /** True if, at the last call to `best`, fewer than `count` + `reserve` terms were above the floor. */
   get isLow(): boolean {
     return this.#isLow
   }
@@ -273,7 +273,7 @@ export class Contenders {
     this.#isLow = false
   }
 
-  /** Loads terms. Their bounds are not known until the next call of `best`. */
+  /** Loads terms. Their bounds are not known until the next call to `best`. */
   load(terms: Iterable<TermBytes>, loaded: Floor | undefined): void {
     this.#floor = loaded && { term: Buffer.from(loaded.term), value: loaded.value }
     for (const term of terms) this.#add(this.#table.add(term), Infinity)

@@ -35,7 +35,7 @@ interface Member {
   readonly related: Related[]
 }
 
-/** A tweet in the samples that were drawn for some of the best terms. */
+/** A tweet that was drawn for at least one of the best terms. */
 interface DrawnTweet {
   /** Number of terms whose sample contains the tweet. */
   terms: number

@@ -94,7 +94,7 @@ export function frequentTerms({ rare, frequent, baselines, volumes, learned, rou
 
   /**
    * Counts the contributions to some terms. Reads all states in one batch. Then reads, in another batch, the baselines
-   * for which there is no state. Single reads would cost ten times as much.
+   * of terms that have no state in a region. Single reads would cost ten times as much.
    */
   function countSome(terms: readonly [term: string, parts: readonly CellsOfTerm[]][], ctx: Context, added: AddedVolumes): void {
     const counted = terms.map(([term, parts]) => ({ term, cells: combinedCells(parts) }))

@@ -132,9 +132,9 @@ export function leadingTerms({ usualOf, perRegion, saved }: LeadingTermsOptions)
   }
 
   /**
-   * Offers a rare term in the regions of a change.
-   * @param changed the counts whose regions need an offer, out of `all` counts of the term
-   * @param isWanted limits the offers to these regions
+   * Offers a rare term in the regions of its changed counts.
+   * @param all all counts of the term, including the changed ones
+   * @param isWanted the regions to which the offers are limited; by default, there is no limit
    */
   function offerRare(term: TermBytes, all: CellCounts, changed: CellCounts, isWanted?: ReadonlySet<number>): void {
     const first = lastMinute - WINDOW_MINUTES + 1

@@ -7,7 +7,7 @@ import type { RankedTerm } from './ranking.ts'
 import { labelOf, velocityOf, velocityVsUsual } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 
-/** How the rank of a topic has changed over time. */
+/** Since when a topic has been trending, and how its rank has changed. */
 export interface Standing {
   /** Epoch ms. */
   readonly trendingSince: number
@@ -34,7 +34,7 @@ const PIPELINE = 0
 
 /**
  * Writes `TrendOutput` directly as Avro. Most fields of the hundreds of entries are bytes that partitions have sent,
- * and an object for each entry would cost more than everything else about the list.
+ * and creating an object for each entry would cost more than all other work on the list.
  */
 export function listWriter() {
   const body = byteWriter()

@@ -58,7 +58,7 @@ const LEAST_CANDIDATES = 30
 /**
  * Returns how many candidates of a region a partition sends. Terms are distributed over partitions by hash, so each
  * partition has about an equal share of the best 500. A partition exceeds that share by six standard deviations once in
- * a billion regions. In that case only the lowest ranks can be wrong; the merge detects and counts this.
+ * a billion regions. In that case only the lowest ranks can be wrong. The third stage detects and counts such lists.
  */
 export function candidatesPerPartition(partitions: number): number {
   return mostPerPartition(KEPT_TERMS, partitions)

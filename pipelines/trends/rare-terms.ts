@@ -147,7 +147,7 @@ export const rareTerm = rawValue(codec)
 
 /**
  * Returns true if an addition makes a row so large that its cells should be combined. Cells are seldom combined,
- * because this costs more than anything else that happens to a rare term.
+ * because this is the most expensive operation on a rare term.
  * @param bytes size of the cells before the addition
  * @param added size of the addition
  */

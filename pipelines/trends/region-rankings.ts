@@ -106,8 +106,8 @@ export function regionRankings(options: RegionRankingsOptions) {
   }
 
   /**
-   * Reads and evaluates the terms whose evaluation is missing or may have changed, or whose details are due. Only
-   * updates the baselines of all other terms.
+   * Reads and evaluates the terms whose evaluation is missing or may have changed, or whose details are due. For all
+   * other terms, only updates the baselines.
    * @param isDue returns true if the details of a term must be sent
    */
   function lookAt(
@@ -193,8 +193,8 @@ export function regionRankings(options: RegionRankingsOptions) {
   }
 
   /**
-   * Visits all terms once for the regions whose contenders have run out or have too many contributions dated ahead.
-   * Yields at intervals.
+   * Visits all terms once for the regions that have too few contenders, or too many contenders whose contributions are
+   * all in the future. Yields at intervals.
    */
   function* revisit(
     exhausted: ReadonlyMap<number, RegionContenders>,

@@ -13,9 +13,9 @@ export const MARKER = Symbol('marker')
 export const TOMBSTONE = Symbol('tombstone')
 
 /**
- * The queue removes processed chunks when it contains this many of them. It does not remove them one by one, because
- * each removal moves all waiting chunks. The number is small compared with the usual number of waiting chunks, so that
- * processed chunks take little extra memory.
+ * While chunks are waiting, the queue removes processed chunks only when it contains this many of them. It does not
+ * remove them one by one, because each removal moves all waiting chunks. The number is small compared with the usual
+ * number of waiting chunks, so that processed chunks take little extra memory.
  */
 const MAX_FINISHED_CHUNKS = 16
 
@@ -39,7 +39,7 @@ export interface RecordQueueOptions {
   readonly isMissing: (schemaId: number) => boolean
   /** For each record before this offset, the changed rows must be checked; -1 if no check is needed. */
   readonly checksBefore: number
-  /** The records that failed earlier and must be skipped, keyed by offset. */
+  /** The faults of the records that failed earlier and must be skipped, keyed by offset. */
   readonly failed: ReadonlyMap<number, Fault>
 }
 

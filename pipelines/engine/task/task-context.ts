@@ -27,9 +27,9 @@ export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAc
   node: EmittingNode | undefined
   /** The default timestamp of emitted records. */
   emitTimestamp = 0
-  /** Number of calls of `emit` and `broadcast` since the last commit began. */
+  /** Number of calls to `emit` and `broadcast` since the last commit began. */
   emitted = 0
-  /** True when a caller waits for the next commit. */
+  /** True if `commitSoon` was called since the last commit began. */
   soon = false
   /** The chunk of the current record. */
   chunk: RecordChunk | undefined
@@ -64,7 +64,7 @@ export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAc
   }
 
   count(metric: string, by = 1): void {
-    // One NaN would make the counter useless until the worker restarts.
+    // A single NaN or infinite value would make the counter useless until the worker restarts.
     if (!(by >= 0 && by < Infinity))
       throw new ProcessorError(`it increases the counter ${metric} by ${by}: use a finite number that is not negative`)
     increase(this.#metrics.counts, metric, by)

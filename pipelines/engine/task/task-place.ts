@@ -31,7 +31,7 @@ export interface TaskPlace {
   readonly sources: readonly TopicPartition[]
   readonly changelogs: readonly Changelog[]
   /**
-   * Stores without a changelog. A worker can use its state of such a store only if the state belongs to the offsets
+   * Stores without a changelog. A worker can use its local state of such a store only if the state matches the offsets
    * that the group has committed.
    */
   readonly unloggedStores: readonly string[]

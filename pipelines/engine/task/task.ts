@@ -75,7 +75,7 @@ export interface StreamTask extends TaskPlace {
   accept(data: PartitionData): void
   /**
    * Processes queued records until none can be processed now, `expired` returns true, a commit must come first, or time
-   * handlers are due. Handlers that are already due at the call run first.
+   * handlers are due. Handlers that are already due when this method is called run first.
    */
   run(expired: () => boolean): RunResult
   /**
@@ -92,7 +92,7 @@ export interface StreamTask extends TaskPlace {
   readonly closingDue: boolean
   /** True when the task processes nothing more before the next commit; see `RecordLoop`. */
   readonly commitDue: boolean
-  /** True when a caller waits for the next commit. */
+  /** True if the author's code has called `commitSoon` since the last commit began. */
   readonly commitSoon: boolean
   /** Continues only the time handlers, until they finish or `expired` returns true. */
   runHandlers(expired: () => boolean): void
@@ -140,7 +140,7 @@ export interface StreamTask extends TaskPlace {
   /** The latest time that all streams have closed. Streams that have not closed any time do not count. */
   readonly timeClosed: number | undefined
   store(name: string): EngineStore
-  /** Discards everything uncommitted. */
+  /** Closes the task and discards everything that is not committed. */
   close(): void
 }
 
@@ -174,7 +174,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
   /** True if this task repeats records because a commit could not write a row. */
   const repeats = queues.some((queue) => queue.checksNext)
   let startPositions: readonly number[] = []
-  /** Positions of the last commit that was started. */
+  /** The positions in the last commit that has begun; before the first commit, the start positions. */
   let committedPositions: readonly number[] = []
   /**
    * True while there is an uncommitted start position that the reset policy of its source might not choose again. With

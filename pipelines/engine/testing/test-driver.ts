@@ -59,11 +59,11 @@ export interface TestRecord<K, V> {
 }
 
 export interface PipeOptions {
-  /** Timestamp of the record in epoch ms. The default is the driver's clock. */
+  /** Timestamp of the record in epoch ms. The default is the current time of the driver's clock. */
   readonly timestamp?: number
   /**
-   * Time at which the broker appends the record (epoch ms), for topics with LogAppendTime. The default is the driver's
-   * clock.
+   * Time at which the broker appends the record (epoch ms), for topics with LogAppendTime. The default is the current
+   * time of the driver's clock.
    */
   readonly appendedAt?: number
   /**
@@ -75,9 +75,9 @@ export interface PipeOptions {
 }
 
 /**
- * Runs a topology with an in-memory broker, an in-memory database and a manual clock. Everything happens synchronously
- * inside the calls, with the worker's own code. The driver runs all sub-topologies and partitions, and each stage reads
- * what the previous stage has committed.
+ * Runs a topology with an in-memory broker, an in-memory database and a manual clock. Every call does its work
+ * synchronously, with the same code as a worker. The driver runs all sub-topologies and partitions, and each stage
+ * reads what the previous stage has committed.
  */
 export interface TestDriver {
   /** Epoch ms. */
@@ -98,9 +98,9 @@ export interface TestDriver {
    * continues only after the next commit.
    */
   run(): void
-  /** Commits all tasks once. */
+  /** Commits once, for all tasks that have something to commit. */
   commit(): void
-  /** Runs and commits until nothing changes anymore. */
+  /** Processes and commits until there are no new records and no task has anything to commit. */
   settle(): void
   /** Makes the next commit throw DriverCrash right after this step. Call `restart` to continue. */
   crashAt(step: CommitFaultPoint): void
@@ -156,7 +156,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   const auto = (options.commit ?? 'record') === 'record'
 
   createTopics()
-  // A misspelt name would leave the topic with its declared count, and the test would pass for the wrong reason.
+  // A misspelt name is an error. Otherwise, the topic would keep its declared count, and the test could pass for the
+  // wrong reason.
   for (const topic of Object.keys(options.partitions ?? {})) partitionsOf(topic)
   start()
 
@@ -254,7 +255,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   function runTasks(): boolean {
     let moved = false
     for (const task of tasks) {
-      // A task may have queued records and still not run, because it waits for a commit or for another source.
+      // A task needs more records if its queue is empty, or if it waits for records from another source. A task that
+      // has queued records but waits for a commit needs none.
       const fetches = task.queuedRecords === 0 || task.idles
       const sources = fetches ? task.sources.filter(({ topic }) => !task.hasQueued(topic)) : []
       for (const source of sources) if (fetch(task, source)) moved = true
@@ -394,7 +396,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
       stop()
       if (wipeState) backend = openState()
       crashStep = undefined
-      // A new process does not know which records have failed, and a new version may be able to process them.
+      // A new process has no list of failed records, and a new version may be able to process these records.
       failed = noFailures()
       topology = version
       declaration = topology.declare()

@@ -51,7 +51,7 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
   const partitionsKey = (stage: string) => `partitions/${stage}`
   const markerKey = (stage: string, partition: number) => `marker/${stage}/${partition}`
 
-  /** Returns the key of a counter: how many partitions have sent a marker for exactly this time. */
+  /** Returns the key under which the store counts the partitions that have sent a marker for exactly this time. */
   const sentKey = (stage: string, time: number) => `${SENT_PREFIX}${time}/${stage}`
 
   /** Raises a stored value. @returns false when the stored value is already at least as high */

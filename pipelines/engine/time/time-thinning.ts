@@ -4,8 +4,8 @@
  * 4 × `periodMs` late closes only multiples of 4 × `periodMs`, and so on. If handlers take longer than a period, the
  * stage therefore closes fewer times instead of falling behind without limit.
  *
- * Every partition decides by itself, but the partitions still agree. Multiples of a coarser step are also multiples of
- * all finer steps, so every partition closes the times that the most delayed partition closes.
+ * Every partition decides by itself. Multiples of a coarser step are also multiples of all finer steps, so every
+ * partition closes at least the times that the most delayed partition closes.
  */
 export function isClosedBehind(time: number, behindMs: number, periodMs: number): boolean {
   if (behindMs <= periodMs) return true

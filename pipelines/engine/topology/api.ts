@@ -89,7 +89,7 @@ export interface Stream<K, V> {
    * state for a whole batch
    * @param options.stores every store that the processor uses, including those in `reads`. Naming a store here declares
    * it; using any other store throws ProcessorError. Streams whose nodes name the same store form one sub-topology.
-   * @param options.emits every topic that the processor emits to; any other throws ProcessorError
+   * @param options.emits every topic that the processor emits to; emitting to any other topic throws ProcessorError
    */
   process(name: string, options: ProcessOptions<K, V>, processor: Processor<K, V>): Stream<K, V>
   /**
@@ -195,8 +195,8 @@ export type TimeHandler = (time: number, ctx: TimeContext) => void | Generator<v
 export interface Context {
   readonly partition: number
   /**
-   * The number of partitions of the task's sources. To get each partition's share of a global limit, divide the limit
-   * by this number.
+   * The partition count that all sources of the task share. To get each partition's share of a global limit, divide the
+   * limit by this number.
    */
   readonly partitions: number
   /** Wall clock, epoch ms. */

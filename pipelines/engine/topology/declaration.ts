@@ -164,7 +164,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
       process(name: string, options: ProcessOptions<unknown, unknown>, process: Processor<unknown, unknown>) {
         const { reads, emits = [] } = options
         if (reads !== undefined && (options.stores ?? []).length === 0)
-          refuse(`${name} announces reads of stores, but names none: list every store that it uses in its \`stores\``)
+          refuse(`${name} has \`reads\`, but names no stores: list every store that it uses in its \`stores\``)
         declaration.processors.push({ kind: 'process', name: claimNode(name), reads, stores: addStores(options.stores), emits, process })
         return self
       },

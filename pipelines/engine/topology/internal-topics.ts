@@ -12,7 +12,7 @@ const REPARTITION_RETENTION_MS = 7 * 24 * 3_600_000
  */
 const DEAD_LETTER_RETENTION_MS = 30 * 24 * 3_600_000
 /**
- * How long tombstones stay in a changelog. State that was last complete more than this time ago may have missed some
+ * How long tombstones stay in a changelog. State that was last complete longer ago than this may have missed some
  * tombstones, so it is restored from the beginning. If other workers write in the meantime, the retention is therefore
  * also the longest downtime after which a worker can still use its own state folder.
  */
@@ -40,7 +40,7 @@ export function repartitionSpec(name: string, partitions: number, declared: Pick
 }
 
 interface ChangelogOptions {
-  /** Whether replaced values must be erased within the hour. */
+  /** True if replaced values must be erased within the hour. */
   readonly isErasable?: boolean | undefined
   /** See `TopologyOptions`. */
   readonly erasesIds?: boolean | undefined

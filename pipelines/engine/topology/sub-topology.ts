@@ -48,7 +48,7 @@ export function commonPartitions(topology: string, sources: readonly { name: str
   )
 }
 
-/** Returns the groups of streams that share a store, in order of their first stream. */
+/** Returns the groups of streams that are connected by shared stores, in order of their first stream. */
 function connected(streams: readonly StreamDeclaration[]): StreamDeclaration[][] {
   const groups: { streams: StreamDeclaration[]; stores: Set<string> }[] = []
   for (const stream of streams) {
@@ -107,7 +107,7 @@ function checkTimeMarkers(declaration: Declaration): void {
     const marked = [...stream.timeMarks.map(({ to }) => to), ...stream.timeHandlers.flatMap(({ forwardTo }) => forwardTo ?? [])]
     const unread = marked.find((topic) => !read.has(topic.name))
     // A topology may send markers only to topics that it reads. To other readers, a marker would be a record without a
-    // key and a value.
+    // key or a value.
     if (unread !== undefined)
       throw new TopologyError(
         `topology ${declaration.topology}: ${stream.topic.name} sends time markers to ${unread.name}, but the topology does not read ${unread.name}`,

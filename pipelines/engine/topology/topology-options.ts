@@ -18,7 +18,7 @@ import { TopologyError } from './errors.ts'
  * - `standby`: number of copies of each task's state on other workers. When the task's worker fails, one of these
  *   workers takes over without restoring the whole state. Default 0.
  * - `erasesIds`: true if the stores contain user ids, which must be erased after a user has left. The broker then
- *   compacts replaced and deleted rows in the changelogs within a week. Default false: the broker compacts a changelog
+ *   removes replaced and deleted rows from the changelogs within a week. Default false: the broker compacts a changelog
  *   when half of it has been replaced.
  */
 export interface TopologyOptions {

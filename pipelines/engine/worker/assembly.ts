@@ -134,17 +134,17 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     onMemberId: identity.keepMemberId,
     onEvent: fetcher.wake,
     address: deps.address,
-    // Ended processes are not removed from the group if there are no copies of their state. Another worker would have
-    // to restore that state. This usually takes longer than restarting the ended process. Workers that keep their place
-    // are not removed either, because they are expected to return.
+    // An ended process is not removed from the group if the topology has changelogs but no standby copies. Another
+    // worker would have to restore the state from the changelogs, and this usually takes longer than restarting the
+    // ended process. Workers that keep their place are not removed either, because they are expected to return.
     hasEnded: (copies > 0 || changelogs.length === 0) && !config.keepPlaceOnStop ? deps.hasEnded : undefined,
     rebalanceTimeoutMs: REBALANCE_TIMEOUT_MS,
     topics,
   })
 
   const resets = new Map(declaration.streams.map((stream) => [stream.topic.name, stream.options.offsetReset ?? 'earliest']))
-  // Partitions that were added while this worker was running are read from their beginning, because this worker has
-  // read nothing from them yet.
+  // A partition that was added while this worker was running is read from its beginning, whatever the reset policy.
+  // With `latest`, the worker would skip the records that arrived before it noticed the partition.
   const resetOf = (source: TopicPartition): OffsetReset => (counts.isNew(source) ? 'earliest' : (resets.get(source.topic) ?? 'earliest'))
   const { assign, unassign, pause, resume, wake } = fetcher
   const starts = taskStarts({

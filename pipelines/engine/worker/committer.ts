@@ -45,7 +45,7 @@ const AGE_REFRESH_MS = 3_600_000
  * costs several requests, whatever its size.
  */
 const SPACING_PER_COMMIT = 2
-/** Upper limit of this minimum time. It is low, because callers wait for commits. */
+/** Upper limit of the minimum time between the starts of two commits. It is low, because callers wait for commits. */
 const LONGEST_SPACING_MS = 50
 /**
  * How long before the earliest start of the next commit the worker fetches again, so that the commit contains the
@@ -133,7 +133,7 @@ export interface CommitterDeps {
   /** Returns the latest leader epoch of a partition; -1 when it is unknown. */
   readonly leaderEpoch: (topic: string, partition: number) => number
   readonly commitIntervalMs: number
-  /** The commit interval when a caller waits for the output. */
+  /** The commit interval when a task has requested an early commit with `commitSoon`. */
   readonly commitSoonMs: number
   readonly commitWhenIdle: boolean
   readonly runtime: Runtime

@@ -38,8 +38,8 @@ interface KnownAddress {
  * normally means that no process listens there now. A machine that has failed or cannot be reached gives no answer, so
  * the function returns false.
  *
- * The condition that the address accepted a connection earlier excludes addresses that mean something else here. For
- * example, processes on other machines may have published their loopback addresses.
+ * The address must have accepted a connection earlier, because some addresses do not lead from this machine to the
+ * process that published them. For example, processes on other machines may have published their loopback addresses.
  */
 export function endedProcesses(runtime: Pick<Runtime, 'monotonic' | 'setTimer'>): (address: string) => Promise<boolean> {
   const known = new Map<string, KnownAddress>()

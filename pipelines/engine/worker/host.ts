@@ -12,8 +12,8 @@ export interface HostOptions {
   /** The address at which other processes reach the health port. Default http://<healthHost>:<port>. */
   readonly address?: string
   /**
-   * The token for state queries. If it is undefined, everyone can query state on a loopback address, and no one on any
-   * other address.
+   * The token for state queries. If it is undefined, queries need no token when the health server listens on a loopback
+   * address, and are refused otherwise.
    */
   readonly queryToken?: string
 }
@@ -92,7 +92,7 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
   try {
     runners = deps.runners(metrics, options.address ?? addressOf(options.healthHost, introspection.port))
   } catch (error) {
-    // An open port would keep the process alive, and report it as ready.
+    // An open health server would keep the process alive, and report it as ready.
     await introspection.close()
     throw error
   }

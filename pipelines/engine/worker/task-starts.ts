@@ -128,7 +128,7 @@ export interface TaskStartDeps {
 export interface StartOffsetsDeps extends Pick<TaskStartDeps, 'session' | 'runtime' | 'exactlyOnce'> {
   /** Names of the topology's repartition topics. */
   readonly repartitions: ReadonlySet<string>
-  /** Returns all partitions of the topology's other sources. */
+  /** Returns all partitions of the topology's sources that are not repartition topics. */
   readonly inputs: () => TopicPartition[]
 }
 
@@ -161,7 +161,8 @@ export async function fetchStartOffsets(
     transport.offsets(unknown, 'end'),
   ])
   // If state exists but no offsets are committed, there are two possible causes: the offsets have expired, or another
-  // worker has taken over the task since they were fetched. A heartbeat that succeeds rules out the second cause.
+  // worker has taken over the task since the committed offsets were requested. A heartbeat that succeeds rules out the
+  // second cause.
   const isWritten = ({ topic, partition }: TopicPartition) => (changelogEnds.get(partitionKey(topic, partition)) ?? 0) > 0
   const uncommitted = exactlyOnce ? tasks.filter((task) => !isCommitted(task, committed) && task.changelogs.some(isWritten)) : []
   if (uncommitted.length > 0) await group.heartbeat()

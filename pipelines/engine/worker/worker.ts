@@ -208,7 +208,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       await parts.committer.commitBeforeHandlers()
       await parts.inactiveState.maintain()
       parts.warmUp.maintain()
-      // If a time handler delays the commit, the other tasks must wait, because their results would fill the memory.
+      // If the transaction is full and a time handler delays its commit, the other tasks must wait. Their results would
+      // otherwise fill the memory.
       const worked = tasks.work(!tasks.atRest && parts.committer.isFull)
       tasks.tick(runtime.now())
       await parts.committer.commitIfDue(worked)

@@ -40,7 +40,10 @@ function endOf({ ttl_hours }: FraudBlocklistRequest, now: number): number | null
   return ttl_hours === null ? null : now + ttl_hours * HOUR_MS
 }
 
-/** Compares an entry with a request. The entity needs no comparison, because entry and request have the same key. */
+/**
+ * Returns whether an entry has the values of a request. The entity is not compared, because entry and request have the
+ * same key.
+ */
 function isEqual(entry: FraudBlocklistEntry, { reason, blocked_by, ttl_hours }: FraudBlocklistRequest): boolean {
   return entry.reason === reason && entry.blocked_by === blocked_by && entry.ttl_hours === ttl_hours
 }

@@ -53,8 +53,8 @@ export function openedCase(transaction: FraudReview, { now, newId }: CaseFacts):
 }
 
 /**
- * Decides a request from an analyst. If the state contains no case, the request's archived case or transaction takes
- * its place.
+ * Decides a request from an analyst. If the state contains no case, the archived case in the request is restored, or a
+ * case is opened for the transaction in the request.
  */
 export function decideCase(known: FraudCase | undefined, command: FraudCaseCommand, facts: CaseFacts): CaseDecision {
   const restored = restoredCase(command)

@@ -40,8 +40,8 @@ export const fraudCasesTopology = topology(
     const closing = timerStore('closing', { key: utf8 })
 
     /**
-     * Returns the facts for a decision. A new id is stored with its case, in the same commit. A repeated decision
-     * therefore gets either the same id or an unused one.
+     * Returns the facts for a decision. A new id is stored as the last id, in the same commit as its case. If the
+     * decision is repeated after a crash, it therefore gets the same id or another unused id.
      */
     function factsOf({ now, partition }: { readonly now: number; readonly partition: number }): CaseFacts {
       function newId(): string {

@@ -16,7 +16,7 @@ const MAX_USER_ID_CHARACTERS = 1_000
 export function whyNotCountable({ amount, currency, timestamp, payer }: CountedRequest, now: number): string | undefined {
   if (!(amount >= 0 && amount < Infinity)) return 'the amount is negative, infinite or not a number'
   if (!isCurrency(currency)) return 'the currency is unknown'
-  if (!(timestamp > 0 && timestamp <= now + DAY_MS)) return 'the time is more than a day ahead, or before 1970'
+  if (!(timestamp > 0 && timestamp <= now + DAY_MS)) return 'the time is more than a day in the future, or before 1970'
   if (payer.user_id.length > MAX_USER_ID_CHARACTERS) return `the user id has more than ${MAX_USER_ID_CHARACTERS} characters`
   return undefined
 }

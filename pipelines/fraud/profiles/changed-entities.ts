@@ -12,8 +12,8 @@ import { avro } from '../../engine/index.ts'
  */
 export interface ChangedEntities extends FraudChangedEntities {
   /**
-   * For each row, the keys of its entities that belong to this partition, in the order of their kinds. Derived from the
-   * record.
+   * The keys of the entities that belong to this partition, row by row. The keys of a row are in the order of their
+   * kinds. Derived from the record.
    */
   readonly keys: readonly string[]
   /** The user's key for each row. Derived from the record. */

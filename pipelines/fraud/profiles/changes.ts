@@ -14,7 +14,10 @@ import type { ChangedEntities } from './changed-entities.ts'
  * of a transaction share a row. A record for each entity would cost more than the update of its profile.
  */
 export interface EntityChanges {
-  /** @param isRepeated whether the transaction was counted before; the view may still list it as in flight */
+  /**
+   * @param isRepeated whether the transaction was counted before. Such a transaction is added too, because the view may
+   * still list it as in flight
+   */
   addTransaction(request: CountedRequest, isRepeated: boolean, ctx: Context): void
   addVerdict(kind: EntityKind, id: string, verdict: EntityVerdict, ctx: Context): void
   /** Emits all records that are being filled. Must run before each commit. */

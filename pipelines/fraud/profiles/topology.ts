@@ -130,13 +130,16 @@ export const fraudProfilesTopology = topology(
 
     function declareFold(): void {
       const profiles = keyedStore('profiles', { key: utf8, value: storedProfiles, view: unpackProfile })
-      /** The entities that have changed since the last commit, and the transactions that have changed them. */
+      /**
+       * The entities that have changed since the last commit. `rows` and `users` contain the transactions that have
+       * changed them.
+       */
       let changed: { readonly entity: string; readonly kind: number; readonly profile: StoredProfile }[] = []
       const rows = byteWriter()
       let users: string[] = []
 
       /**
-       * Notes a change of a profile, which the next commit applies. Returns the profile.
+       * Notes that the next commit must change a profile. Returns the profile.
        * @param kind index of the entity's kind in ENTITY_KINDS
        * @param row byte offset of a transaction in `rows`
        */

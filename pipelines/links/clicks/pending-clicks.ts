@@ -1,7 +1,7 @@
 import type { ClickDetails } from '../../../schemas/links/types.ts'
 import { HOUR_MS } from './time.ts'
 
-/** The pending clicks on one link, added up. */
+/** The aggregated pending clicks on one link. */
 export interface ClickBatch {
   total: number
   bots: number

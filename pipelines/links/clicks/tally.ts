@@ -1,6 +1,6 @@
 import type { Tally } from '../../../schemas/links/types.ts'
 
-/** The clicks of a batch, with one count for each value. */
+/** The number of clicks in a batch for each value of a property, such as each referrer. */
 export type BatchCounts = ReadonlyMap<string, number>
 
 export interface TallyEntry {

@@ -24,7 +24,7 @@ export function addVisitors(visitors: LinkVisitors, added: ReadonlySet<string>):
 /** Returns the number of distinct visitors: exact up to EXACT_VISITORS, then with a standard error of 1.15 %. */
 export function countVisitors({ hashes, registers }: LinkVisitors): { readonly count: number; readonly isExact: boolean } {
   if (registers.length === 0) return { count: hashes.length / HASH_BYTES, isExact: true }
-  // A sketch is used only above the exact limit, so a lower estimate is certainly too low.
+  // A sketch is used only above the exact limit, so an estimate up to this limit is certainly too low.
   return { count: Math.max(EXACT_VISITORS + 1, estimate(registers)), isExact: false }
 }
 

@@ -86,7 +86,7 @@ export const matchPairs = topology(
      * Completes a change of a pair. Adds a new pair to `partners`. Emits the changed relations of both users, the event
      * of a new match and, once per user and match, the push.
      * @param stored the row before the change; undefined if there was none
-     * @param before shows whether the match is new
+     * @param before the row with which `after` is compared to find out whether the match is new
      * @returns the row after the change, in which both users of a match count as notified
      */
     function follow(pair: Pair, stored: PairRow | undefined, before: PairRow, after: PairRow, ctx: Context): PairRow {

@@ -6,8 +6,9 @@ import { HOUR_MS } from '../../../schemas/retention.ts'
 /** Share of an item's events and impressions that must be new before its statistics are published again. */
 const PUBLISHED_SHARE = 0.02
 /**
- * Time after which further events are published even if they are few. The shortest half-life is six hours. Without this
- * limit, an old item with many events would seem to be unused, although users still choose it.
+ * Time after which further events are published even if they are few. Published counts decay, the fastest with a
+ * half-life of six hours. Without this limit, an old item with many events would seem to be unused, although users
+ * still choose it.
  */
 const PUBLISHED_EVERY_MS = HOUR_MS
 
@@ -64,7 +65,7 @@ export function withActivity(before: ItemSignals, { events, entered, shown }: It
 }
 
 /**
- * Returns the newest of all timestamps. Compares them in loops, because a hot item has more timestamps than a call of
+ * Returns the newest of all timestamps. Compares them in loops, because a hot item has more timestamps than a call to
  * `Math.max` may have arguments.
  */
 function newestOf(before: number, events: ItemActivity['events'], entered: readonly number[], shown: readonly number[]): number {

@@ -52,7 +52,7 @@ export const itemSignals = topology(
       /** The activities of known items that are not folded yet, keyed by item. */
       let pending = new Map<bigint, ItemActivity>()
 
-      /** Only known items have signals, so most activities need no lookup of the known item itself. */
+      /** Only known items have signals, so most activities need no lookup in the store of known items. */
       function isKnown(itemId: bigint): boolean {
         return pending.has(itemId) || signals.findKey(itemId) !== undefined || known.has(itemId)
       }

@@ -106,7 +106,7 @@ test.each([
   [
     'a processor with `reads` that names no store',
     () => topology('t', (t) => t.source(a).process('p', { reads: nothing }, nothing)),
-    'p announces reads of stores, but names none',
+    'p has `reads`, but names no stores',
   ],
   [
     'sources with different partition counts that share a store',
