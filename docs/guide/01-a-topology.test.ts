@@ -68,7 +68,7 @@ function fareOf(ride: Ride): number {
   return UNLOCK_CENTS + ride.minutes * MINUTE_CENTS
 }
 
-test('the logic is tested without an engine', () => {
+test('a fare is the unlock price plus a price per minute', () => {
   expect(fareOf({ rider: 'ann', minutes: 10, test_ride: false })).toBe(300)
 })
 

@@ -27,7 +27,7 @@ import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 /** Key: the station. Value: the bike. */
 const returns: Topic<string, string> = { name: 'returns', key: utf8, value: avroValue<string>('string'), partitions: 1 }
-/** Returns that arrived too late. */
+/** Late records about returned bikes. */
 const lateReturns: Topic<string, string> = { ...returns, name: 'late-returns' }
 /** Key: the station. Value: the number of returned bikes. */
 const counts: Topic<string, number> = { name: 'return-counts', key: utf8, value: avroValue<number>('int'), partitions: 1 }

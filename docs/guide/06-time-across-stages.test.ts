@@ -191,11 +191,11 @@ test('each partition sends its marker to every partition of the next stage', () 
 })
 
 /*
- * A test can write such markers to simulate a partition that falls silent. Here, a third partition of the rides sends a
- * marker for noon and then no more. The list for 12:01 waits for this partition, and is published as soon as the
- * partition sends its next marker.
+ * A test can write such markers to simulate a partition that falls silent. Here, a third partition of the rides sends
+ * its marker for noon, but its marker for 12:01 comes late. The list for 12:01 waits for this marker, and is published
+ * as soon as it arrives.
  */
-test('a partition that sends no marker holds back the list', () => {
+test('a list waits until the marker of every partition has arrived', () => {
   const driver = testDriver(busyStations, { startAt: START })
   const byStation = { ...rides, name: 'busy-stations-by-station-repartition' }
   function thirdPartitionReaches(time: number): void {

@@ -105,7 +105,7 @@ test('a dead letter has the original bytes, their origin and the reason', () => 
  * without a key (`ctx.key` may then be undefined, as its type says). With `tombstones: 'deliver'`, a tombstone reaches
  * the processors with the value null; use this for compacted topics. With `tombstones: 'drop'`, tombstones are ignored.
  */
-test('each reason has a code of its own', () => {
+test('each kind of unusable record gets a code of its own', () => {
   const driver = testDriver(pricing)
   driver.pipeBytes(rides, Buffer.from('bike-7'), Buffer.from([0, 0, 0, 0, 99, 20])) // Avro with the unknown schema id 99
   driver.pipeBytes(rides, Buffer.from([0xff]), Buffer.from([1]))

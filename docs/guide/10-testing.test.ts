@@ -97,8 +97,8 @@ const WAYS: Record<string, Way> = {
   'all in one commit': { commit: 'manual' },
   'a cache that holds nothing': { cacheBytes: 1 },
   'a restart after every third record': { restartEvery: 3 },
-  'no disk at all': { restartEvery: 3, wipeState: true },
-  'work that is lost half done': { commit: 'manual', restartEvery: 3 },
+  'restarts with an empty disk': { restartEvery: 3, wipeState: true },
+  'restarts that discard uncommitted work': { commit: 'manual', restartEvery: 3 },
   'a single partition': { partitions: { moves: 1, stock: 1 } },
 }
 
@@ -155,7 +155,7 @@ test('a topology with state outside a store passes in some modes and fails in th
     'a commit per record',
     'all in one commit',
     'a cache that holds nothing',
-    'work that is lost half done',
+    'restarts that discard uncommitted work',
     'a single partition',
   ])
 })

@@ -123,7 +123,7 @@ test('a repeated command id gets the first answer, even from a worker that was k
  * A crash in the middle of the commit leaves nothing behind (chapter 7). After the restart, the command is read and
  * decided again, and only this decision takes effect.
  */
-test('after a crash before the commit, no part of the decision is visible', () => {
+test('after a crash during the commit, no part of the decision is visible, and the restarted worker decides again', () => {
   const { driver, ask: asks, view } = decisionDriver(lockers, lockerFlow)
   driver.crashAt('produced')
   expect(() => asks('locker-7', { rider: 'ada' }, { id: 'command-1' })).toThrow('crash after produced')
@@ -160,7 +160,7 @@ test('a command that makes the decision throw does not stop other commands', () 
     (t) => {
       const store = keyedStore('lockers', { key: utf8, value: locker })
       function decide(state: Locker | undefined, given: Ask, facts: { now: number }): Decided<Locker, Answer> {
-        if (given.rider === '') throw new Error('nobody asks for a locker')
+        if (given.rider === '') throw new Error('the command names no rider')
         return decideLocker(state, given, facts)
       }
       decideCommands(t, { flow: lockerFlow, store, decide, view: (state) => state })

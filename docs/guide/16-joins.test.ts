@@ -105,7 +105,7 @@ test('records that are more than five minutes apart do not match, regardless of 
  * To keep the example short, this topology refunds every payment that is old enough, even if the payment has matched a
  * bike. A real topology would remember which payments have found a match.
  */
-test('values that are too old for any match are removed', () => {
+test('a payment that is too old for any match is removed and refunded once', () => {
   const driver = testDriver(paidRides, { startAt: START })
   driver.pipe(payments, 'ada', 150)
   driver.advanceWallClock(SPAN_MS)
