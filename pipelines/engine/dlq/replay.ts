@@ -23,6 +23,8 @@ export interface ReplayResult {
   readonly replayed: number
   /** Number of records that were skipped because they were already replayed. Another replay would duplicate them. */
   readonly skippedReplayed: number
+  /** Number of dead letters that were skipped because this replay sends an earlier dead letter of the same record. */
+  readonly skippedDuplicates: number
   /**
    * Number of records that were skipped because they failed again after an earlier replay. The cause of their failure
    * may still exist, so another replay might fail too.
@@ -38,8 +40,9 @@ export interface ReplayResult {
 /**
  * Sends dead letters back to their source partitions with their original key, value, timestamp and headers. Additional
  * headers contain the number of replays and the original timestamp. Every reader of the source topics gets the records
- * again. Unless `again` is set, no record is replayed twice. The records and the note about their replay are in the
- * same transaction, and a replay fences any earlier replay of the same topology or sink that is still running.
+ * again. A record with several dead letters is sent only once. Unless `again` is set, no record is replayed twice. The
+ * records and the note about their replay are in the same transaction, and a replay fences any earlier replay of the
+ * same topology or sink that is still running.
  * @throws Error if the source partition of a dead letter no longer exists; nothing is replayed then
  */
 export async function replayDeadLetters(transport: Transport, name: string, options: ReplayOptions = {}): Promise<ReplayResult> {
@@ -50,19 +53,23 @@ export async function replayDeadLetters(transport: Transport, name: string, opti
     await producer.init()
     const found = await readDeadLetters(transport, name, options)
     const letters = found.filter((letter) => letter.cut === undefined)
-    const earlier = options.again === true ? [] : letters.filter((letter) => letter.replayed)
-    const returned = options.again === true ? [] : letters.filter((letter) => letter.replays > 0 && !letter.replayed)
-    const chosen = options.again === true ? letters : letters.filter((letter) => letter.replays === 0 && !letter.replayed)
+    const done = new Set(letters.filter((letter) => letter.replayed).map(recordOf))
+    const earlier = options.again === true ? [] : letters.filter((letter) => done.has(recordOf(letter)))
+    const others = options.again === true ? letters : letters.filter((letter) => !done.has(recordOf(letter)))
+    const returned = options.again === true ? [] : others.filter((letter) => letter.replays > 0)
+    const chosen = options.again === true ? others : others.filter((letter) => letter.replays === 0)
+    const records = [...Map.groupBy(chosen, recordOf).values()]
     const counts = await transport.partitionCounts([...new Set(chosen.map((letter) => letter.source.topic))])
     for (const letter of chosen) requireSource(letter, counts)
-    for (const batch of batchesOf(chosen)) {
-      for (const letter of batch) append(producer, letter)
-      note(producer, name, batch)
+    for (const batch of batchesOf(records)) {
+      for (const [letter] of batch) append(producer, letter)
+      note(producer, name, batch.flat())
       await producer.commit(new Map(), undefined)
     }
     return {
-      replayed: chosen.length,
+      replayed: records.length,
       skippedReplayed: earlier.length,
+      skippedDuplicates: chosen.length - records.length,
       skippedReturned: returned.length,
       skippedCut: found.length - letters.length,
     }
@@ -71,12 +78,22 @@ export async function replayDeadLetters(transport: Transport, name: string, opti
   }
 }
 
-function* batchesOf(letters: readonly DeadLetterRecord[]): Generator<readonly DeadLetterRecord[]> {
-  let batch: DeadLetterRecord[] = []
+/**
+ * Identifies the record of a dead letter. A sink stores dead letters at least once, so a record may have several. The
+ * timestamp distinguishes records at the same offset of topics that were deleted and created again.
+ */
+function recordOf({ source: { topic, partition, offset }, timestamp }: DeadLetterRecord): string {
+  return `${topic} ${partition} ${offset} ${timestamp}`
+}
+
+/** @param records the dead letters of each record */
+function* batchesOf(records: readonly DeadLetterRecord[][]): Generator<readonly DeadLetterRecord[][]> {
+  let batch: DeadLetterRecord[][] = []
   let bytes = 0
-  for (const letter of letters) {
-    batch.push(letter)
-    bytes += (letter.key?.length ?? 0) + (letter.value?.length ?? 0)
+  for (const record of records) {
+    const [{ key, value }] = record
+    batch.push(record)
+    bytes += (key?.length ?? 0) + (value?.length ?? 0)
     if (batch.length < MAX_TRANSACTION_RECORDS && bytes < FULL_TRANSACTION_BYTES) continue
     yield batch
     batch = []
