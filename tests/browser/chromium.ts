@@ -11,9 +11,8 @@ const SETUP_TIMEOUT_MS = 120_000
  */
 const ACTION_TIMEOUT_MS = 100_000
 /**
- * Features that Chromium does not use in tests. The first two would open pages of the address bar's popup in each
- * window, which take twice as much CPU time as an average test's own page. The third would start a process for a page
- * that is never opened.
+ * Features that are switched off because they take half of the CPU time of these tests. The first two open two pages
+ * for the popup of the address bar in each window. The third starts a process for a page that is never opened.
  */
 const UNUSED_FEATURES = ['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'SpareRendererForSitePerProcess']
 /**

@@ -63,7 +63,7 @@ export async function startSystem({ workers: workerCount, apis: apiCount, before
     workers.push(workerProcess(slot, { ...config, workerHealthPort: (await freePort()) - slot }, home, addresses))
   const apis: Component[] = []
   for (let index = 0; index < apiCount; index++)
-    apis.push(apiProcess(index, { ...config, ...(await freeApiPorts(index)) }, home, addresses))
+    apis.push(apiProcess(index, { ...config, ...(await freeApiPorts(index, config)) }, home, addresses))
   const processes = [...workers, ...apis]
   await Promise.all(processes.map((process) => process.start()))
   await Promise.all(processes.map(untilReady))
@@ -90,8 +90,14 @@ export async function startSystem({ workers: workerCount, apis: apiCount, before
  * Finds free ports for one API process. Suites with several systems may run concurrently, so no process may use a
  * default port.
  */
-async function freeApiPorts(index: number): Promise<Pick<LocalConfig, 'apiPort' | 'apiOperationsPort'>> {
-  return { apiPort: (await freePort()) - index * API_PORT_STEP, apiOperationsPort: (await freePort()) - index }
+async function freeApiPorts(
+  index: number,
+  { servicePorts }: LocalConfig,
+): Promise<Pick<LocalConfig, 'apiPort' | 'apiOperationsPort' | 'servicePorts'>> {
+  const first = async () => (await freePort()) - index * API_PORT_STEP
+  const ofServices: Record<string, number> = {}
+  for (const name of Object.keys(servicePorts)) ofServices[name] = await first()
+  return { apiPort: await first(), apiOperationsPort: (await freePort()) - index, servicePorts: ofServices }
 }
 
 export function untilReady(process: Component): Promise<void> {
