@@ -15,7 +15,7 @@ export const MAX_TERMS_PER_USER = 2_000
 /**
  * A contribution that is this much older than the user's newest contribution shares no window with any future
  * contribution. A tweet is at most one window old when it is counted, its windows reach back one more window, and the
- * newest tweet may be dated ahead.
+ * newest tweet may be ahead of the clock.
  */
 export const REMEMBERED_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES
 
