@@ -15,8 +15,8 @@ import { hourOfMinute, MAX_AHEAD_MINUTES, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MI
  */
 const KEPT_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES + 1
 /**
- * Number of hours that a state keeps. They cover the last 24 whole hours, the current hour, and one hour that begins in
- * the future, if a tweet with a time ahead of the clock belongs to it.
+ * Number of hours that a state keeps. They cover the last 24 whole hours, the current hour, and the next hour, which
+ * may already contain tweets whose times are ahead of the clock.
  */
 const KEPT_HOURS = 26
 export const DAY_HOURS = 24
