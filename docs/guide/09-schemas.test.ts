@@ -143,7 +143,7 @@ test('the registry refuses an incompatible schema and gives the reason', async (
   await openSerdes(registry, [ridesV2])
 
   await expect(openSerdes(registry, [riderWanted])).rejects.toThrow(
-    /the value schema of topic rides could not be registered as rides-value: .*the writer does not have it/,
+    /the value schema of topic rides could not be registered as rides-value: .*the writer does not have the field/,
   )
 })
 
