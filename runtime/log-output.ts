@@ -94,7 +94,7 @@ function lossLine(count: number): string {
   return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lines: count, event: 'log_lines_dropped' })}\n`
 }
 
-/** Writes all bytes, or gives up if a write fails or the pipe stays full for `FULL_PIPE_MS`. */
+/** Writes all bytes, or gives up if a write fails or if the pipe is still full after `FULL_PIPE_MS`. */
 function writeNow(fd: number, bytes: Buffer): void {
   const until = performance.now() + FULL_PIPE_MS
   let rest = bytes

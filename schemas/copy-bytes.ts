@@ -5,8 +5,8 @@
 const SHORT_COPY_BYTES = 48
 
 /**
- * Copies the bytes [start, end) to position `at` of `to`, which must have room for them. Allocates nothing, unlike `set`
- * with a subarray. The two ranges must not overlap.
+ * Copies the bytes [start, end) to position `at` of `to`, which must have room for them. Allocates nothing, unlike
+ * `set` with a subarray. The two ranges must not overlap.
  * @returns the position after the copy in `to`
  */
 export function copyBytes(from: Uint8Array, start: number, end: number, to: Uint8Array, at: number): number {

@@ -143,7 +143,7 @@ test('the registry refuses an incompatible schema and gives the reason', async (
   await openSerdes(registry, [ridesV2])
 
   await expect(openSerdes(registry, [riderWanted])).rejects.toThrow(
-    /the value schema of topic rides could not be registered as rides-value: .*the writer does not have it/,
+    /the value schema of topic rides could not be registered as rides-value: .*the writer does not have the field/,
   )
 })
 
@@ -158,7 +158,7 @@ test('a record with an incompatible schema becomes a dead letter with the reason
   const [{ headers }] = driver.readDeadLetters()
   const message = headers.find((header) => header.key === DEAD_LETTER_HEADERS.message)
   expect(String(message?.value)).toBe(
-    'the value was written with a schema that cannot be read here: .rider: the field has no default and the writer does not have it',
+    'the value was written with a schema that cannot be read here: .rider: the writer does not have the field, and the field has no default',
   )
 })
 

@@ -47,7 +47,9 @@ const FIRST_TERMS = 8
 export class UserContributions {
   /** The fingerprints of the terms, in the order of their first contributions. */
   #fingerprints = new Float64Array(FIRST_TERMS)
-  /** For each term, the position in `#contributions` at which its contributions end and those of the next term begin. */
+  /**
+   * For each term, the position in `#contributions` at which its contributions end and those of the next term begin.
+   */
   #ends = new Int32Array(FIRST_TERMS)
   #terms = 0
   /** The contributions of all terms. Those of one term are in the order of their minutes. */

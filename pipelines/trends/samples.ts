@@ -6,8 +6,8 @@ import { USERS_FOR_LABEL } from './score.ts'
 /** Maximum number of sample tweets per trend: docs/services/trends.md#sample-tweets */
 export const SAMPLES = 3
 /**
- * Maximum number of samples kept per term. The samples also determine the language of a term. As long as there are
- * fewer samples than this, they also limit the term's number of users (`usersIn`).
+ * Maximum number of samples kept per term. The samples also determine the language of a term. As long as a term has
+ * fewer samples than this, its number of users is at most its number of samples (`usersIn`).
  */
 export const KEPT_SAMPLES = USERS_FOR_LABEL
 
@@ -39,7 +39,10 @@ const LANGUAGE_BYTES = 2
 export const SAMPLE_BYTES = LANGUAGE_AT + LANGUAGE_BYTES
 const FULL_BYTES = KEPT_SAMPLES * SAMPLE_BYTES
 
-/** The fields of a tweet that a sample needs. A sample has the code of its language instead of the tag. */
+/**
+ * A tweet from which a sample is made, or a sample that was read. In a tweet, `lang` is the tag of the language; in a
+ * sample, it is the code.
+ */
 export type SampledTweet = SampleTweet | Pick<Tweet, 'tweet_id' | 'user_id' | 'created_at' | 'lang'>
 
 /** Scratch buffer for reading and writing ids. Node's own 64-bit functions would allocate several BigInts per call. */
@@ -87,8 +90,8 @@ export function sampledTweets(samples: Samples): SampleTweet[] {
 }
 
 /**
- * Adds a sample. The result does not depend on the order or repetition of samples, because a user who was removed can
- * only return with a newer tweet. The bytes of `to.samples` are changed, so nothing else may use them.
+ * Adds a sample. The result does not depend on the order or repetition of samples, because a user whose sample was left
+ * out can only return with a newer tweet. The bytes of `to.samples` are changed, so nothing else may use them.
  * @returns the sample that is left out, valid until the next call; undefined if all samples are kept
  */
 export function addSample(to: { samples: Samples }, from: Buffer, at: number): Buffer | undefined {

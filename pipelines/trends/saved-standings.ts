@@ -28,8 +28,8 @@ const CHANGE_PREFIX = 'change:'
 const SOON_PREFIX = 'soon:'
 const NUMBER_DIGITS = 12
 /**
- * Number of characters in the collected names at which their row is written early, so that the row stays below the size
- * limit of a record.
+ * When the collected names have more characters than this, they are written without waiting for the commit, so that
+ * their row stays below the size limit of a record.
  */
 const FULL_ROW_CHARS = 262_144
 const HOUR_DIGITS = 8
@@ -38,17 +38,17 @@ const KINDS: readonly Kind[] = ['fresh', 'known']
 /**
  * Saves the standings of a partition in a store, so that a worker that starts does not have to visit all terms.
  *
- * Each region has a row with the names of its contenders. Changes are collected and written before each commit. The
- * regions are also saved in full, one after another. When all of them have been saved, the changes from before this
- * round are deleted. Names of terms that are no longer contenders do no harm, because the next ranking evaluates all
- * loaded names.
+ * Changes are collected, and written as a row before each commit. Each region also has a row with the names of all its
+ * contenders. These rows are rewritten in rounds, one region after another. At the end of a round, the changes from
+ * before the round are deleted. Names of terms that are no longer contenders do no harm, because the next ranking
+ * evaluates all loaded names.
  */
 export function savedStandings(store: KeyedStore<string, SavedStandings>) {
   /** The changes since the last row of changes, keyed by `changeNumber`. */
   let changed = new Map<number, SavedContenders>()
   let soon = new Map<number, string[]>()
   let chars = 0
-  /** The number that the next change gets. */
+  /** The number of the next row of changes. */
   let next = 0
   let oldest = 0
   /** The value of `next` when the current round of saving all regions began. */

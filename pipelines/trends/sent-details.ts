@@ -50,7 +50,7 @@ export class SentDetails {
     return sentIn === 0 || sentIn * RENEWAL_MS < this.#oldest || windowEnd > looks.sentUntil(term) * RENEWAL_MS
   }
 
-  /** Writes the next report. A term whose details are due must have a candidate. */
+  /** Writes the next report. Each term whose details are due must have an entry in `candidates`. */
   write({ terms, looks, candidates }: Reported, head: ReportHead, writer: ReturnType<typeof reportWriter>): RegionReport {
     const { windowEnd } = head
     const renewal = windowEnd / RENEWAL_MS

@@ -54,8 +54,8 @@ export function silentTerms({ rare, frequent, baselines, learned, rounds, filter
   const frequentSweep = sweep(frequent, { keysPerRun: TERMS_PER_PAUSE, isExpired: isTermExpired })
   const baselineSweep = sweep(baselines, {
     keysPerRun: BASELINES_PER_STEP,
-    // The baseline of a term that has returned is kept. Such a term has a state, from which its baseline is updated
-    // only when the hour is final.
+    // A term that has returned has a state again. Its baseline is kept although `seen_hour` is old, because the
+    // baseline is updated from the state only when the hour is final.
     isExpired: (key, { seen_hour }) => seen_hour < reportedHour - BASELINE_KEPT_HOURS && frequent.findKey(key) === undefined,
   })
 

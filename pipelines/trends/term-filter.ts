@@ -2,8 +2,8 @@
  * Recognises most terms that have no row, without reading from the database. Most terms occur for the first time, and
  * looking them up in the database would account for most of their cost.
  *
- * A Bloom filter cannot forget, so each scan of the store fills a new filter. Before the first scan is complete, the
- * filter rules out no term. Terms are given by their `keyHash`.
+ * Terms cannot be removed from a Bloom filter, so each scan of the store fills a new filter. Before the first scan is
+ * complete, the filter rules out no term. Terms are given by their `keyHash`.
  */
 export interface TermFilter {
   /** Returns false if the term certainly has no row. */

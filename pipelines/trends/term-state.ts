@@ -11,12 +11,12 @@ import { hourOfMinute, MAX_AHEAD_MINUTES, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MI
 
 /**
  * Number of minutes that a state keeps. They cover the current window and the window an hour before, even when the
- * newest bucket is dated ahead.
+ * newest bucket is in the future.
  */
 const KEPT_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES + 1
 /**
- * Number of hours that a state keeps. They cover the last 24 whole hours, the current hour, and one hour that a tweet
- * dated ahead may have opened.
+ * Number of hours that a state keeps. They cover the last 24 whole hours, the current hour, and the next hour, which
+ * may already contain tweets whose times are ahead of the clock.
  */
 const KEPT_HOURS = 26
 export const DAY_HOURS = 24
@@ -88,7 +88,7 @@ export function windowCount(state: TermState, lastMinute: number): number {
 
 /**
  * Returns an upper bound for the counts of the window whose newest bucket is `lastMinute` and of all later windows, if
- * no contribution arrives. Buckets dated ahead are included.
+ * no contribution arrives. Buckets after `lastMinute` are included.
  */
 export function greatestCountFrom(state: TermState, lastMinute: number): number {
   return sumOf(state.minutes, lastMinute - WINDOW_MINUTES + 1, Infinity)
@@ -101,8 +101,8 @@ export function greatestCountFrom(state: TermState, lastMinute: number): number 
  */
 function usersIn({ repeats }: TermState, count: number, sampled: number, lastMinute: number): number {
   const users = count - repeatsIn(repeats, lastMinute - WINDOW_MINUTES + 1, lastMinute)
-  // With fewer samples than the limit, the samples include all users, even if a producer spreads the tweets of a user
-  // over partitions.
+  // Fewer samples than the limit include each user exactly once. If a producer spreads the tweets of a user over
+  // partitions, `repeats` lacks the repeats in other partitions.
   return sampled < KEPT_SAMPLES ? Math.min(users, sampled) : users
 }
 

@@ -81,8 +81,8 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
       pending.add({ buffer: terms.buffer, start, end }, contribution)
     }
     if (!admitted) return
-    // A replayed tweet may be hours older than the user's newest tweet. The contributions in its windows are kept, so
-    // that the cap applies to the tweets that are replayed after it.
+    // A replayed tweet may be hours older than the user's newest tweet. The user's contributions since an hour before
+    // it are kept, so that the cap also applies to tweets that are replayed after it.
     user.forgetBefore(Math.min(user.newest - REMEMBERED_MINUTES, minute - WINDOW_MINUTES))
     rowBytes.length = 0
     user.write(rowBytes)

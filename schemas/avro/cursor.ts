@@ -8,8 +8,8 @@ export interface Cursor {
   /** The reason why the last malformed value was rejected. A valid value does not reset it. */
   why: string
   /**
-   * Number of array items so far in this value that took no bytes. The remaining bytes do not bound this number, so it
-   * has a separate limit.
+   * Number of array items that took no bytes, counted so far in this value. The remaining bytes do not bound this
+   * number, so it has a separate limit.
    */
   emptyItems: number
 }

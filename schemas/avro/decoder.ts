@@ -175,7 +175,7 @@ function decoderGenerator(out: SourceBuilder) {
       line(`throw misfit('', ${literal(messageOf(plan.failure))}) }`)
       return
     }
-    if (isRecursive(plan.reader)) line(`if (d > ${MAX_DEPTH}) throw misfit('', 'records are nested deeper than ${MAX_DEPTH}')`)
+    if (isRecursive(plan.reader)) line(`if (d > ${MAX_DEPTH}) throw misfit('', 'records are nested deeper than ${MAX_DEPTH} levels')`)
     const variables = new Map(plan.reader.fields.map((field) => [field, fresh('field')]))
     if (variables.size > 0) line(`let ${[...variables.values()].join(', ')}`)
     for (const step of plan.steps) {

@@ -38,7 +38,7 @@ export function checkDefault(type: AvroType, json: unknown, budget: DefaultBudge
  * exponential time.
  */
 function check(type: AvroType, json: unknown, budget: DefaultBudget, depth: number): string | undefined {
-  if (depth > MAX_DEPTH) throw new SchemaError(`a default is nested deeper than ${MAX_DEPTH} values`)
+  if (depth > MAX_DEPTH) throw new SchemaError(`a default is nested deeper than ${MAX_DEPTH} levels`)
   if (++budget.values > MAX_VALUES) throw new SchemaError(`the defaults contain more than ${MAX_VALUES} values`)
   const inside = (of: AvroType, value: unknown) => check(of, value, budget, depth + 1)
   switch (type.kind) {

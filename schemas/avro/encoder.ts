@@ -230,7 +230,7 @@ function encoderGenerator(out: SourceBuilder) {
   function writeRecord(name: string, type: RecordType): void {
     line(`function ${name}(value, out, p, d) { let b = out.buffer`)
     line(`if (typeof value !== 'object' || value === null) throw misfit('', 'expected an object')`)
-    if (isRecursive(type)) line(`if (d > ${MAX_DEPTH}) throw misfit('', 'records are nested deeper than ${MAX_DEPTH}')`)
+    if (isRecursive(type)) line(`if (d > ${MAX_DEPTH}) throw misfit('', 'records are nested deeper than ${MAX_DEPTH} levels')`)
     type.fields.forEach((field, index) => {
       roomFor(runBytes(type.fields, index))
       const variable = fresh('field')

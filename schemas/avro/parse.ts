@@ -92,7 +92,7 @@ function parseAfresh(schema: AvroSchema, checksDefaults = true): AvroType {
   return type
 
   function parse(from: unknown, namespace: string, what: string): AvroType {
-    if (++depth > MAX_DEPTH) throw new SchemaError(`the schema is nested deeper than ${MAX_DEPTH} types`)
+    if (++depth > MAX_DEPTH) throw new SchemaError(`the types of the schema are nested deeper than ${MAX_DEPTH} levels`)
     const result = typeOf(from, namespace, what)
     depth--
     return result
@@ -216,7 +216,7 @@ function parseAfresh(schema: AvroSchema, checksDefaults = true): AvroType {
 function checkJsonDepth(schema: unknown): void {
   let level = [schema]
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > MAX_JSON_DEPTH) throw new SchemaError(`the schema is nested deeper than ${MAX_JSON_DEPTH} levels of JSON`)
+    if (depth > MAX_JSON_DEPTH) throw new SchemaError(`the JSON of the schema is nested deeper than ${MAX_JSON_DEPTH} levels`)
     level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
   }
 }

@@ -152,7 +152,7 @@ export function resolve(writer: AvroType, reader: AvroType): Plan {
         .find((written) => written && !sources.has(written))
       if (source) sources.set(source, field)
       else if (field.default !== undefined) plan.defaults.push(field)
-      else return incompatible(`${path}.${field.name}`, 'the field has no default and the writer does not have it')
+      else return incompatible(`${path}.${field.name}`, 'the writer does not have the field, and the field has no default')
     }
     for (const written of from.fields) {
       const field = sources.get(written)

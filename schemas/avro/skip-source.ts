@@ -58,7 +58,7 @@ export function skipGenerator(
       case 'record': {
         const name = functionFor(type, (declared) => {
           line(`function ${declared}(b, p, e, d) {`)
-          line(`if (d > ${MAX_DEPTH}) throw misfit('', 'records are nested deeper than ${MAX_DEPTH}')`)
+          line(`if (d > ${MAX_DEPTH}) throw misfit('', 'records are nested deeper than ${MAX_DEPTH} levels')`)
           for (const field of type.fields) skip(field.type, extended("''", `.${field.name}`))
           line('return p }')
         })

@@ -1,4 +1,4 @@
-/** Thrown for an invalid schema. The message gives the reason and, where possible, the place. */
+/** Thrown for an invalid schema. The message gives the reason and, where possible, names the type or field. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError'
 }

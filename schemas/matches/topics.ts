@@ -48,8 +48,9 @@ export const swipeEvents: Topic<string, SwipeEvent> = {
 }
 
 /**
- * Places and signs of activity; key: user_id. The places of deleted users must be erased within the hour, so no place
- * is kept for longer. If workers stop for more than half an hour, the oldest places sent in the meantime are lost.
+ * Places and signs of activity; key: user_id. The places of deleted users must be erased within an hour, so records are
+ * kept for only half an hour. If workers stop for longer than that, the oldest places that were sent in the meantime
+ * are lost.
  */
 export const locationUpdates: Topic<string, LocationUpdate> = {
   name: 'location-updates',

@@ -127,7 +127,10 @@ export const trendingItems: Topic<string, TrendingItems> = {
   config: compacted,
 }
 
-/** Editors' lists, and rules that raise scores; key: the name. Every API process keeps all of them in memory. */
+/**
+ * Lists of items by editors, and the rule that raises the scores of new items; key: the name of the list, or
+ * `new-releases` for the rule. Every API process keeps all of them in memory.
+ */
 export const editorialLists: Topic<string, EditorialList> = {
   name: 'editorial-lists',
   key: utf8,

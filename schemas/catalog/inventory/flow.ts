@@ -16,7 +16,7 @@ export interface AnsweredReservation {
  * - `done`: the row after the command, and the reservations that the command concerned
  * - `out_of_stock`: there are too few available units
  * - `not_for_sale`: the command would reserve a variant that does not exist or is not active, or whose product is not
- *   active. For other commands: neither the variant nor a row of its stock exists
+ *   active. For other commands: neither the variant nor its row of stock in the warehouse exists
  * - `version_conflict`: the row does not have the version that the command names
  * - `reservation_ended`: the row has no such open reservation, or the reservation has fewer units left than requested.
  *   Without a reservation_id: all open reservations of the row, apart from parts of carts, together have fewer units

@@ -57,8 +57,9 @@ export function runningFold(start: FraudProfile, shape: ProfileShape): RunningFo
       known.hash = hash
       pushSightings(sightings, known, hash)
     }
-    // A column drops old entities only when it records a sighting. If earlier transactions caused a sighting, a single
-    // fold would drop the entities now. To do the same, the last sighting is recorded again.
+    // A column drops old entities only when sightings are added. These transactions cause no sighting. A single fold of
+    // all transactions would also add the earlier sightings, and would drop the entities that are now too old. The last
+    // sighting is therefore added again.
     if (sightings.length === 0 && known.hash !== undefined) pushSightings(sightings, known, known.hash)
     return sightings
   }

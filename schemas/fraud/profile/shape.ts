@@ -11,8 +11,8 @@ export const KNOWN_MS = 90 * DAY_MS
 
 /**
  * Data is kept for this long beyond the length of its window. Ages are counted from the newest transaction, which may
- * come from a clock that is five minutes fast. A transaction from a correct clock is then five minutes older, and its
- * windows begin five minutes earlier.
+ * come from a clock that is five minutes fast. The windows of a transaction from a correct clock then begin five
+ * minutes earlier than the windows of the newest transaction.
  */
 const SLACK_MS = 10 * MINUTE_MS
 

@@ -60,7 +60,10 @@ function joined(rows: Buffer, levels: readonly SumLevel[], newest: number): Buff
   return next
 }
 
-/** Returns the finest level that is used for the age of a time and has at least a given span. */
+/**
+ * Returns the finest level that has at least the given span and still keeps the bucket of the given time; undefined if
+ * no level does.
+ */
 function levelAt(time: number, levels: readonly SumLevel[], leastSpan: number, newest: number): SumLevel | undefined {
   return levels.find(
     (level) => level.spanMinutes >= leastSpan && (startIn(level, time) + level.spanMinutes) * MINUTE_MS > newest - level.keptMs,

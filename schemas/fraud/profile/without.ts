@@ -11,7 +11,10 @@ import { withoutSighting } from './seen.ts'
 const ROUNDING = 1e-14
 /** Bound on the error that removing an amount adds, relative to the product of the mean and the amount's deviation. */
 const REMOVAL_ROUNDING = 8 * Number.EPSILON
-/** Amounts are whole units, so the squared deviations of amounts that differ sum up to at least half a squared unit. */
+/**
+ * Amounts are whole units, so the squared deviations of amounts that differ sum up to at least half a squared unit. A
+ * remainder of at most half this sum is only a rounding error.
+ */
 const LEAST_M2_USD = USD_PER_UNIT ** 2 / 4
 
 /**

@@ -157,7 +157,7 @@ export const REFUSED_FIELDS: ReadonlyMap<string, string> = new Map([
     name,
     'rules cannot read model scores, because models run at the same time',
   ]),
-  ['txn.risk_score', 'rules cannot read the risk score, because it results from them'],
+  ['txn.risk_score', 'rules cannot read the risk score, because the score depends on the rules'],
   ['payer.email', 'e-mail addresses are kept only as hashes; use payer.email_hash'],
   ['payer.phone', 'phone numbers are kept only as hashes; use payer.phone_hash'],
   ['device.user_ids', 'rules can read only the number of users; use device.distinct_users_24h'],

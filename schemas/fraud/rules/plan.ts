@@ -28,7 +28,7 @@ interface Bound {
   readonly high: number
 }
 
-/** Stands for every text that occurs in no condition of the form `field = 'text'`. */
+/** The number that represents every text that occurs in no condition of the form `field = 'text'`. */
 const OTHER_TEXT = -1
 
 /**
@@ -87,7 +87,7 @@ interface Columns {
   /** The slot of each column's field; undefined for a column with a closure. */
   readonly slots: (number | undefined)[]
   readonly closures: (TruthOf | undefined)[]
-  /** The number of each text that occurs in a condition of the form `field = 'text'`. */
+  /** The number that represents each text of a condition of the form `field = 'text'`. */
   readonly texts: Map<string, number>
   ofField(field: NodeOf<'field'>): number
   /** Returns the column of a condition of any kind. The number in the column is 1 for true and 0 for false. */

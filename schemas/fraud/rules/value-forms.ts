@@ -2,7 +2,7 @@ import { canonicalIp } from '../canonical.ts'
 import type { FieldType } from './field.ts'
 import { nearestOf } from './nearest.ts'
 
-/** What a literal should have been. */
+/** The form that a literal should have. `nearest` is the valid literal that the author probably meant. */
 export interface WrongForm {
   readonly expected: string
   readonly nearest?: string

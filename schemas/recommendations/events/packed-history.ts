@@ -29,8 +29,8 @@ export interface PackedInteraction {
 export const NO_HISTORY: Buffer = Buffer.alloc(0)
 
 /**
- * Inserts an interaction by its time, before others of the same second, and drops the oldest interactions above the
- * limit.
+ * Inserts an interaction by its time, before others of the same second. If there are then more than `MAX_HISTORY`
+ * interactions, the oldest one is dropped.
  */
 export function insertInteraction(packed: Uint8Array, { itemId, at, weight, type }: PackedInteraction): Buffer {
   const bytes = asBuffer(packed)

@@ -34,8 +34,8 @@ export function placeOf(packed: Uint8Array, itemId: bigint): number {
 }
 
 /**
- * Inserts an item by its time, before others of the same second, and drops the oldest items above `limit`. The item may
- * occur several times.
+ * Inserts an item by its time, before others of the same second. If there are then more than `limit` items, the oldest
+ * ones are dropped. The list may contain the same item several times.
  */
 export function insertItem(packed: Uint8Array, itemId: bigint, at: number, limit: number): Buffer {
   const bytes = asBuffer(packed)

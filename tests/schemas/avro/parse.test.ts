@@ -115,9 +115,9 @@ function doubling(levels: number, options: { default?: unknown }): AvroSchema {
 }
 
 test.each([
-  ['a default', record({ name: 'x', type: 'int', default: deepJson() }), /deeper than 1000 levels of JSON/],
-  ['an unknown attribute', { ...(record() as object), mystery: deepJson() }, /deeper than 1000 levels of JSON/],
-  ['a name', record({ name: deepJson(), type: 'int' }), /deeper than 1000 levels of JSON/],
+  ['a default', record({ name: 'x', type: 'int', default: deepJson() }), /JSON of the schema is nested deeper than 1000 levels/],
+  ['an unknown attribute', { ...(record() as object), mystery: deepJson() }, /JSON of the schema is nested deeper than 1000 levels/],
+  ['a name', record({ name: deepJson(), type: 'int' }), /JSON of the schema is nested deeper than 1000 levels/],
   ['a default that contains its own record', record({ name: 'next', type: 'R', default: {} }), /default is nested deeper than 200/],
   ['a default that doubles with each record', doubling(60, { default: {} }), /defaults contain more than 100000 values/],
 ])('%s that is too deep or too large causes a SchemaError and no stack overflow', (_, schema, reason) => {

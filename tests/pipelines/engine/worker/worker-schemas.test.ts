@@ -228,7 +228,7 @@ test('a worker can be stopped cleanly while it waits for the schema of its state
 test('an incompatible schema prevents the start, and the error contains the reason from the registry', async () => {
   const { registry, worker } = bench()
   await registry.register('greetings-value', JSON.stringify({ type: 'record', name: 'Greeting', fields: [{ name: 'id', type: 'long' }] }))
-  await expect(worker(echo)).rejects.toThrow(/greetings.*the field has no default and the writer does not have it/)
+  await expect(worker(echo)).rejects.toThrow(/greetings.*the writer does not have the field, and the field has no default/)
 })
 
 test('tasks that wait for a schema block neither the input of other tasks nor their processing', async () => {
