@@ -8,8 +8,8 @@ export const DAY_MS = 24 * HOUR_MS
  */
 export const SHORT_SEGMENT_MS = 10 * MINUTE_MS
 /**
- * Maximum age of a segment of a compacted topic. Compaction skips the open segment, so without this limit a quiet topic
- * would keep every version for a week.
+ * Maximum age of a segment of a compacted topic. Compaction skips the open segment, which by default stays open for a
+ * week. Without this limit, a quiet topic would keep replaced records for that time.
  */
 const COMPACTED_SEGMENT_MS = 6 * HOUR_MS
 
@@ -20,8 +20,9 @@ export function keptFor(retentionMs: number, segmentMs: number): Readonly<Record
 export const compacted: Readonly<Record<string, string>> = { 'cleanup.policy': 'compact', 'segment.ms': String(COMPACTED_SEGMENT_MS) }
 
 /**
- * The broker must begin to compact a record within this time. It first has to close the record's segment, and it closes
- * a segment only when further records arrive; see `KeyedStore.roll`. The rest of the hour is for the compaction itself.
+ * Time within which the broker must begin to compact a record that must be erased within the hour. The rest of the hour
+ * is for the compaction itself. The broker first has to close the record's segment, and it closes a segment only when
+ * further records arrive; see `KeyedStore.roll`.
  */
 const ERASABLE_COMPACTED_MS = 20 * MINUTE_MS
 

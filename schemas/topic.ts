@@ -58,12 +58,13 @@ const MIB = 1_048_576
  */
 export const DEFAULT_MAX_BATCH_BYTES = MIB + 12
 /**
- * Limit for topics whose records combine data from other records: state, partial lists and rejected records. Records of
- * external producers have at most the broker's 1 MiB, and the largest record that a pipeline can build from its state
- * is a few times as large. A topic's limit overrides the broker's `message.max.bytes`.
+ * Maximum size of a record batch in topics whose records combine data from other records: state, partial lists and
+ * rejected records. Records of external producers have at most the broker's 1 MiB, and the largest record that a
+ * pipeline can build from its state is a few times as large. A topic's limit overrides the broker's
+ * `message.max.bytes`.
  */
 export const LARGE_MAX_BATCH_BYTES = 4 * MIB
-/** Topic configuration that sets the limit to `LARGE_MAX_BATCH_BYTES`. */
+/** Topic configuration that allows record batches of up to `LARGE_MAX_BATCH_BYTES`. */
 export const LARGE_RECORDS: Readonly<Record<string, string>> = { 'max.message.bytes': String(LARGE_MAX_BATCH_BYTES) }
 
 /** Any topic, for code that only needs its name and shape. */

@@ -16,8 +16,8 @@ export class SettingsError extends Error {
 
 export interface ReadOptions {
   /**
-   * If false, each variable is checked, but not the rules between variables. This is for services that the process does
-   * not run. Default true.
+   * If false, each variable is checked, but the fragment's `rules` are not. Use false for services that the process
+   * does not run. Default true.
    */
   readonly withRules?: boolean
 }

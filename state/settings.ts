@@ -62,7 +62,7 @@ export const stateSettings = settingsFragment({
       'where trained models are stored: a `file:` or `s3:` URL. It must not contain `BLOBS_URL` or `IMAGES_URL`, or lie within one of them',
       '`data/models` in `MILLRACE_HOME`',
     ),
-    BLOBS_ENDPOINT: documented(addressOf('http', 'https').optional(), 'address of a server that speaks the S3 protocol', 'AWS'),
+    BLOBS_ENDPOINT: documented(addressOf('http', 'https').optional(), 'address of a server that implements the S3 API', 'AWS'),
     ERASE_WITHIN_SECONDS: documented(
       wholeNumber(1).prefault('3600'),
       'time within which deleted data is erased from state, views, tables and blobs, if the service promises to erase it',

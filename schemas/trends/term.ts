@@ -1,9 +1,9 @@
 /** Maximum number of code points of a folded term. Hashtags and phrases with a longer folded term are ignored. */
 export const MAX_TERM_CODE_POINTS = 140
 /**
- * Maximum number of UTF-16 code units of a hashtag or phrase as it was sent, because every spelling is stored with its
- * term. The limit allows for a term of maximum length whose letters each take four code units, such as a base letter
- * with accents.
+ * Maximum number of UTF-16 code units of a hashtag or phrase as it was sent. The length is limited because every
+ * spelling is stored with its term. A term of maximum length fits even if each of its letters takes four code units,
+ * for example a base letter with accents.
  */
 const MAX_ORIGINAL_LENGTH = 4 * MAX_TERM_CODE_POINTS
 
@@ -60,8 +60,8 @@ function foldUnicode(text: string): string {
 /**
  * Performs full case folding (Unicode, CaseFolding.txt, C + F) with JavaScript's own functions. Each code point is
  * converted to lower case, then to upper case, and then to lower case again. Code points are folded one at a time, so
- * that the final-sigma rule does not apply. Cherokee letters become lower case instead of upper case, which results in
- * the same groups.
+ * that the final-sigma rule does not apply. Unlike in CaseFolding.txt, Cherokee letters become lower case instead of
+ * upper case. This does not change which texts are equal after folding.
  */
 function foldCase(text: string): string {
   let folded = ''

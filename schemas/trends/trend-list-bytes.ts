@@ -112,7 +112,7 @@ function skipEntry(body: Buffer, start: number): number {
   at = skipText(body, at, 'name')
   at = skipNumber(body, at, 'tweet_volume')
   at = skipNumber(body, at, 'volume_24h')
-  if (body.length - at < DOUBLES_BYTES) throw malformed('velocity', 'the bytes end within it')
+  if (body.length - at < DOUBLES_BYTES) throw malformed('velocity', 'the bytes end inside the value')
   at = skipOptional(body, at + DOUBLES_BYTES, 'label', skipText)
   at = skipNumber(body, at, 'trending_since')
   at = skipArray(body, at, 'sample_tweets', skipId)

@@ -71,8 +71,8 @@ function endWithReader(): void {
         process.exitCode = 1
         process.stderr.write(`millrace: the output cannot be written: ${error.message}\n`)
       }
-      // A signal allows a command that has started servers to stop them. SIGHUP does not interrupt a command that is
-      // already stopping.
+      // A command that has started servers stops them when it receives a signal. SIGHUP is preferred, because it does
+      // not interrupt a command that is already stopping.
       const signal = (['SIGHUP', 'SIGTERM'] as const).find((name) => process.listenerCount(name) > 0)
       if (signal === undefined) process.exit(isFailure ? 1 : 0)
       process.kill(process.pid, signal)

@@ -67,7 +67,8 @@ const APT_PACKAGES = {
 function missingPrograms(names) {
   return names.filter((name) => {
     const { given, present } = PROGRAMS[name]
-    // Tests ignore settings for external servers, because they always start their own servers.
+    // Of the tasks that use these servers, only tests need Python. Tests ignore settings for external servers, because
+    // they always start their own servers.
     const isGiven = given && !names.includes('python') && given.every((setting) => ENV[setting])
     return !isGiven && !present()
   })

@@ -24,7 +24,10 @@ export interface BucketOptions {
 type S3 = typeof import('@aws-sdk/client-s3')
 
 const SUFFIX = '.zst'
-/** Speed of an upload (1 MB/s) that determines the additional time for its bytes. */
+/**
+ * Minimum speed that an upload is assumed to have (1 MB/s). It determines the additional time that a put gets for its
+ * bytes.
+ */
 const SLOWEST_UPLOAD_BYTES_PER_MS = 1_000
 const NOT_FOUND = 404
 const CONFLICT = 409
@@ -35,8 +38,8 @@ const PRECONDITION_FAILED = 412
  */
 const CHANGED = [NOT_FOUND, CONFLICT, PRECONDITION_FAILED]
 /**
- * Name of the error for a bucket that does not exist. Its status is also 404, but it says nothing about the object, for
- * example while a bucket is being restored.
+ * Name of the error for a bucket that does not exist, for example while the bucket is being restored. Its status is
+ * 404, as for a missing object, but it does not mean that the object is gone.
  */
 const NO_BUCKET = 'NoSuchBucket'
 
@@ -80,8 +83,8 @@ export async function bucketShelf({ client, bucket, prefix, renewAfterMs, timeou
     const found = await unlessStatus([NOT_FOUND], client.send(new s3.GetObjectCommand(at(hash))))
     if (found === undefined) return undefined
     const body = found.Body as Readable
-    // A generator that was never started does not run its `finally`. The answer of a blob that is closed unread would
-    // therefore occupy its connection, and the number of connections is limited.
+    // The number of connections is limited, so a blob that is closed unread must release its connection. A generator
+    // that was never started does not run its `finally`, so this listener destroys the answer instead.
     return Readable.from(piecesOf(body, timeoutMs), { objectMode: false }).once('close', () => body.destroy())
   }
 

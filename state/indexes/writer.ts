@@ -13,7 +13,7 @@ export interface DocumentChange {
 
 /** A document that the index will never accept, however often it is sent. */
 export interface RefusedDocument {
-  /** Index of the document's change in the changes that were passed to `write`. */
+  /** Position of the document's change in the array that was passed to `write`. */
   readonly at: number
   readonly reason: string
 }

@@ -6,7 +6,7 @@
  *                        └────── a longer pause ◀──a failure
  *
  * While the circuit is closed, a single late answer is not a failure, because either side may have paused briefly. Late
- * answers count as a failure once every answer has been late for `LATE_FOR_MS`.
+ * answers count as a failure once all answers have been late for a period of `LATE_FOR_MS`.
  */
 export interface Circuit {
   /**
@@ -39,8 +39,9 @@ const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 200
 
 /**
- * How long every answer must be late before this counts as a failure. Pauses for garbage collection and during the
- * warm-up of a new process are shorter. Until the circuit opens, each request waits for its own timeout.
+ * Time after a first late answer at which the next late answer counts as a failure, if no answer in between has arrived
+ * in time. Pauses for garbage collection and during the warm-up of a new process are shorter. Until the circuit opens,
+ * each request waits for its own timeout.
  */
 const LATE_FOR_MS = 20
 

@@ -17,8 +17,8 @@ const CODES = 128
 
 /**
  * How many groups of characters are compared before rows are written: the first group in which any keys differ, and two
- * more groups for keys that are equal up to that point. Keys often begin with a kind (`card:…`, `user:…`), in which all
- * keys of the kind agree.
+ * more groups for keys that are equal up to that point. Keys often begin with a kind (`card:…`, `user:…`), so keys of
+ * the same kind differ only in later groups.
  */
 export const LEVELS_TO_WRITE = 3
 /**

@@ -68,7 +68,7 @@ const KINDS = { first: 0x66, further: 0x67, index: 0x69 } as const
  * changelog accepts, and every commit would write all of them again. A row may become larger, because its last value
  * may exceed this size, and because the computed size counts only the shortest form of each time. Unless values are
  * large, it stays far below Kafka's default limit of 1 MiB. Never increase this number: rows that were full would then
- * have room again, and the parts after them would not be found.
+ * have room again, and the rows after them would not be found.
  */
 const FULL_ROW_BYTES = 262_144
 /** An index row is full when its list of join keys has this many characters. */
@@ -138,7 +138,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
     return row.bytes >= fullRowBytes
   }
 
-  /** Returns the rows of a key. All but the last one are full. */
+  /** Returns the value rows of a key, which are called its parts. All but the last one are full. */
   function partsOf(key: string): Row<V>[] {
     const parts: Row<V>[] = []
     for (;;) {

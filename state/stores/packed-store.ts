@@ -271,8 +271,8 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
       guard.open(context.access)
     },
     prefetchFor() {
-      // `loadPrefetched` puts the rows that it reads into the young generation, so they stay for at least another
-      // generation.
+      // Batches need no bookkeeping. `loadPrefetched` puts the rows that it reads into the young generation, so they
+      // stay cached until the next generation is full.
     },
     prefetch(key) {
       guard.check()

@@ -80,8 +80,8 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
   const closing = Promise.withResolvers<void>()
   let scrubbing: Promise<boolean> | undefined
   const shared: SharedDatabase = {
-    // Usually the size of one memtable, because RocksDB puts a whole batch into a single memtable, even if the batch is
-    // larger.
+    // Usually the size of one memtable. RocksDB puts a whole batch into a single memtable, so a larger batch would make
+    // the memtable exceed its share of the memory budget.
     batchBytes: Math.max(LEAST_BATCH_BYTES, (options.memoryBudgetBytes ?? DEFAULT_MEMORY_BUDGET_BYTES) * MEMTABLE_SHARE * ONE_MEMTABLE),
     binding,
     live,

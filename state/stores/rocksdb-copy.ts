@@ -54,10 +54,10 @@ export function copyRows(binding: RocksdbBinding, from: Database, to: Database, 
 }
 
 /**
- * Applies the changes that were made while the rows were copied. Changes that are made during this step are applied
- * when the copy replaces the database.
+ * Applies the changes that were made while the rows were copied. Later changes are applied when the copy replaces the
+ * database.
  * @param mayGoOn called between slices; false stops the step
- * @returns whether all of these changes are applied
+ * @returns whether all changes from before this step are applied
  */
 export function catchUp(binding: RocksdbBinding, follower: Follower, copy: Database, mayGoOn: MayGoOn): Promise<boolean> {
   // Only the changes so far are applied, because a fast writer could add changes faster than this loop applies them.

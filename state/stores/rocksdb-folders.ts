@@ -48,8 +48,8 @@ export function setGeneration(folder: string, generation: string): void {
     renameSync(draft, join(folder, POINTER))
     fsyncSync(directory)
   } catch (error) {
-    // If only the flush failed, every process already sees the change. A power failure may still undo it, and the state
-    // is then restored from its changelogs.
+    // If only the flush failed, every process already reads the new generation from the pointer file. A power failure
+    // may still undo the change, and the state is then restored from its changelogs.
     if (currentGeneration(folder) !== generation) throw error
   } finally {
     closeSync(directory)

@@ -2,9 +2,9 @@ import type { Codec } from '../../schemas/codec.ts'
 import type { ValueFormat } from '../../schemas/topic.ts'
 
 /**
- * A store as the engine sees it. One instance belongs to one task (sub-topology × partition). Processors use the typed
- * handle that implements this interface (keyedStore, packedStore, windowedCounterStore, timerStore, topKStore,
- * joinBufferStore, seenSetStore).
+ * The interface through which the engine uses a store. One instance belongs to one task (sub-topology × partition).
+ * Processors use the typed handle that implements this interface (keyedStore, packedStore, windowedCounterStore,
+ * timerStore, topKStore, joinBufferStore, seenSetStore).
  *
  * Life cycle of a change: `put` keeps the change in memory (dirty) → `flush` adds each dirty key once to the changelog
  * and the backend's batch → the transaction commits → the batch is written → `committed`. `discard` drops everything
@@ -53,8 +53,8 @@ export interface EngineStore {
   trackChanges?(): void
   /**
    * Encodes the rows that have changed since `trackChanges`, and passes them to `check`, which throws if the changelog
-   * would refuse a row. A row that `flush` could not write thus fails right after its change, so the engine knows which
-   * record caused the failure. Nothing is written, and the rows remain changed.
+   * would refuse a row. A row that `flush` could not write thus fails right after its change, so that the engine can
+   * identify the record that caused the failure. Nothing is written, and the rows remain changed.
    */
   checkChanges?(check: ChangelogWriter | undefined): void
   /**
@@ -235,7 +235,7 @@ export interface StateSession {
   /**
    * Empties a key space and removes its positions immediately and atomically. Used when the state cannot be completed
    * from its changelog, and when it is no longer needed. The open batch must not contain changes to this key space.
-   * Columns that are already open see the empty space.
+   * Columns that are already open then refer to the empty key space.
    */
   clear(store: string, partition: number, positions?: readonly string[]): void
 }

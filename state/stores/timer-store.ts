@@ -162,7 +162,8 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
       if (timers.length >= limit) break
       const key = keys.decode(row, KEY_AT, row.length)
       const entry = entries.peek(key)
-      // The row of a changed timer is skipped: the timer is either in `changes` with its new time, or was cancelled.
+      // The row of a changed timer is skipped, because its time is outdated. If the timer is still due, it is in
+      // `changes`.
       if (entry === undefined || !pending.has(entry)) timers.push({ key, due: time })
     }
     if (someRows) firstRow = Math.min(firstSeen ?? nextAfter(now), firstWritten(pending))

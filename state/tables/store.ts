@@ -39,7 +39,8 @@ export interface TableStore {
   insertBinary(rows: RowBinary): Promise<void>
   /**
    * Makes the later inserts of this Kafka partition differ from all earlier ones. Call this when the log has lost
-   * records. ClickHouse would otherwise ignore the insert of new records with the same offsets as a repetition.
+   * records. Otherwise, ClickHouse would ignore an insert of new records with the same offsets, because it would take
+   * the insert for a repetition.
    */
   forgetInserts(topic: string, partition: number): void
   /**

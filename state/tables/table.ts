@@ -72,7 +72,10 @@ export interface BinaryTable<K, V> extends TableDefinition<K, V> {
 
 export type AnyTable<K, V> = Table<K, V> | BinaryTable<K, V>
 
-/** The columns that every table has in addition to its declared columns, as an insert names them. */
+/**
+ * The columns that every table has in addition to its declared columns, in the order in which `RowBinary.endRow` writes
+ * them.
+ */
 export const POSITION_COLUMNS = ['kafka_topic', 'kafka_partition', 'kafka_offset'] as const
 
 /** A change to an existing table. */

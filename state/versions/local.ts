@@ -11,8 +11,8 @@ import { checkVersion, type FileVersion, type VersionFile, VersionRefusedError }
  */
 export interface LocalVersions {
   /**
-   * Returns the folder of a version. Its files are complete and match their hashes. Files that are already in the
-   * folder are verified again, and fetched again if they are damaged.
+   * Returns the folder of a version. Its files are complete and match their hashes. If the folder already exists, its
+   * files are verified again. If one of them is damaged or missing, all files are fetched again.
    * @throws VersionRefusedError when the record is invalid, or a stored blob does not have the length in the record
    * @throws BlobCorruptError when a stored blob is damaged
    * @throws BlobsUnavailableError when a blob is missing or the store does not respond; a retry may help

@@ -55,7 +55,7 @@ export function ceilingOf(document: Rated & Pick<CatalogDocument, 'sales_log'>):
   return qualityOf(document) + (document.sales_log === null ? 0 : WEIGHTS.sales)
 }
 
-/** Returns e^((created_at - RECENCY_EPOCH) / 90 days). Its product with `recencyScale` is the recency. */
+/** Returns e^((created_at - RECENCY_EPOCH) / 90 days). To get the recency, multiply it by `recencyScale`. */
 export function storedRecency(createdAt: number): number {
   return Math.exp((createdAt - RECENCY_EPOCH) / RECENCY_MS)
 }

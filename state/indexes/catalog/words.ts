@@ -22,7 +22,8 @@ const FRACTIONS: ReadonlyMap<string, string> = new Map([
 
 /**
  * Matches a number or a word. A word with a capital letter in the middle, such as DeckOver, is stored as one word. A
- * letter that belongs to the next word, as in `4 L-brackets`, keeps its hyphen, because it is not a unit.
+ * single letter before a hyphen, as in `4 L-brackets`, is matched together with the hyphen, so that it is not mistaken
+ * for a unit.
  */
 const TOKEN = /\d+(?:\.\d+)?-\d+\/\d+|\d+\/\d+|\.\d+|(?<=\s)\p{L}-(?=\p{L})|[\p{L}\p{N}]+(?:\.\d+)?/gu
 const NUMBER = /^(?:\d+(?:\.\d+)?(?:-\d+\/\d+)?|\d+\/\d+)$/

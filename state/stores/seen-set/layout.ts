@@ -66,7 +66,7 @@ const GROWTH = 6
 /** Factor by which the last layer may be larger than the ratio allows, so that no small layer follows it. */
 const LAST_LAYER_FACTOR = 2
 /**
- * Ratio of the number of entries that a set has room for to its capacity. The spare room is needed because some pages
+ * Number of entries that a set has room for, as a multiple of its capacity. The spare room is needed because some pages
  * get more than their share of the items, and because a run keeps all of its items until it expires as a whole.
  */
 const ROOM = 1.5

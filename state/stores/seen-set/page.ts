@@ -29,9 +29,9 @@ import {
  *
  * Starts are in the units of the set's layout, since 1970. The first fingerprint is coded as itself, and every later
  * fingerprint as its distance from the previous one, minus 1. Such a number n is coded as ⌊n / 2^k⌋ ones and a zero,
- * followed by the lowest k bits of n. Here k is the number of bits of a fingerprint minus log2 of the number of
- * fingerprints, rounded up, and at least 0. A fingerprint thus takes about 1.5 bits more than its own length minus this
- * logarithm (Golomb, "Run-length encodings", 1966; Rice, "Some practical universal noiseless coding techniques", 1979).
+ * followed by the lowest k bits of n. Here k is the number of bits of a fingerprint minus ⌈log2 of the number of
+ * fingerprints⌉, and at least 0. A fingerprint thus takes about 1.5 bits more than its own length minus this logarithm
+ * (Golomb, "Run-length encodings", 1966; Rice, "Some practical universal noiseless coding techniques", 1979).
  */
 export interface Run {
   /** Time at which the run's first item was added, in units of the set's layout. */

@@ -4,8 +4,8 @@ import { isoMonth, isoTime, isoTimeOrNull } from '../time.ts'
 import { TRANSACTION_DAYS } from './retention.ts'
 
 /**
- * All verdicts about transactions, including corrections, kept for 90 days. The newest verdict about a transaction is
- * its label, except for SUSPICIOUS, which is not a label. Fed by `fraud-feedback`. Read it with FINAL.
+ * All verdicts about transactions, including corrections, kept for 90 days. The label of a transaction is its newest
+ * verdict. If this verdict is SUSPICIOUS, the transaction has no label. Fed by `fraud-feedback`. Read it with FINAL.
  */
 export const fraudFeedbackTable: Table<string, FraudFeedback> = {
   name: 'fraud_feedback',

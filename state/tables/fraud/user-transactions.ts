@@ -25,14 +25,15 @@ export interface UserTransactionsQuery {
 }
 
 /**
- * Maximum number of days between a transaction's own time and its scoring. The previous day is searched too, because a
- * caller's clock may be ahead.
+ * Maximum number of days between a transaction's own time and its scoring. The day before the period is searched too,
+ * because a caller's clock may be ahead.
  */
 const LATE_DAYS = 7
 
 /**
- * Selects the transactions of a user. The index of users skips granules without the user's transactions, and the days
- * limit the search. If a transaction was scored several times, the first answer is selected.
+ * Selects the transactions of a user. The index of users skips granules without the user's transactions, and the
+ * conditions on `scored_at` skip the partitions of all other days. If a transaction was scored several times, the first
+ * answer is selected.
  */
 const QUERY = `
 SELECT transaction_id, toUnixTimestamp64Milli(timestamp), amount, currency, amount_usd, payee_merchant_id, device_fp, ip_address,

@@ -18,7 +18,7 @@ const PERIOD_GROWTH = 8
 const END_OF_TIME = 2 ** 32 - 1
 /**
  * A copy of the rows that is sorted by time, so that a page of the newest rows reads only these rows. The table itself
- * serves queries for a client of a rule.
+ * is sorted by rule and client, and serves queries for one rule and client.
  */
 const BY_TIME = `PROJECTION by_time (
   SELECT second, rule_id, client_id, method, path, action, estimate, limit_count ORDER BY second

@@ -19,9 +19,9 @@ const OVERLAP_MINUTES = 10
  * Analysts use this roll-up most often, and it is kept longer than the raw clicks.
  *
  * A materialized view on inserts would count a block twice when a sink repeats an insert after a crash. Therefore, a
- * refresh every minute recounts the days with new rows from the table itself, with FINAL so that each click is counted
- * once. The aggregates are idempotent: the maximum of the counts, and the union of the visitors. Recomputed rows,
- * including those of a second replica, therefore change nothing, and a count is never too high.
+ * refresh runs every minute and recounts the days that have new rows. It reads the table itself with FINAL, so that
+ * each click is counted once. The aggregates are idempotent: the maximum of the counts, and the union of the visitors.
+ * Recomputed rows, including those of a second replica, therefore change nothing, and a count is never too high.
  */
 export function clickDaysStatements(cluster: ClusterOptions): string[] {
   const { onCluster } = ddlParts(cluster)
