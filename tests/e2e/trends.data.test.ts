@@ -201,8 +201,8 @@ test('interests that are written through one process change the order of the lis
   const [one, other] = system.apis
   const headers = { ...(await tokenFor(system, '--sub', '9007199254740993')), 'content-type': 'application/json' }
   const { trends } = await listOf(one, WORLD)
-  // Does not use the last terms, because they may have left the list by the time the other process has read the
-  // interests.
+  // The test does not use the last terms, because they may have left the list by the time the other process has read
+  // the interests.
   const [loved, muted] = [trends[Math.min(2, trends.length - 1)], trends[0]]
   // At least two terms are needed, because reranking a single term has no visible effect.
   expect(loved.term).not.toBe(muted.term)
@@ -253,7 +253,7 @@ describe('history', () => {
     const client = createClient({ url: system.clickhouse.address })
     const reader = logReader(system)
     const snapshots: PublishedList[] = []
-    // The newest window may not be complete.
+    // Incomplete windows are ignored, because the lists of the newest window may still be arriving.
     const complete = () =>
       [...Map.groupBy(snapshots, ({ window_end }) => window_end)].filter(([, lists]) => lists.length === regions.length)
     await expect

@@ -4,7 +4,7 @@ import type { GroupPeer } from '../../kafka/transport.ts'
 
 const peers = (...ids: string[]): GroupPeer[] => ids.map((memberId) => ({ memberId }) as GroupPeer)
 
-/** A fake group. The test itself answers its requests. */
+/** Creates a fake group. The test itself answers the requests for the members of the group. */
 function heldGroup() {
   const requests: ((members: GroupPeer[]) => void)[] = []
   return {

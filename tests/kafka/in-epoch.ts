@@ -5,7 +5,7 @@ export const EPOCH = 7
 
 /**
  * Wraps a transport, so that all data comes from a leader of one epoch.
- * @param assigned receives the epoch of each position from which a fetcher begins to read
+ * @param assigned receives the leader epoch that each call of `assign` names, or undefined if the call names none
  */
 export function inEpoch(inner: Transport, assigned: (number | undefined)[]): Transport {
   return {

@@ -2,8 +2,8 @@ import type { AddressInfo } from 'node:net'
 import { createServer, connect as dial, type Server, type Socket } from 'node:net'
 
 /**
- * API keys of the requests that tests count or interfere with, and of those in whose responses the proxy replaces the
- * addresses of brokers.
+ * API keys of the requests that tests count or interfere with, and of the requests whose responses contain addresses of
+ * brokers that the proxy replaces.
  */
 const API = {
   produce: 0,

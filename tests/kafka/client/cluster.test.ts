@@ -69,7 +69,11 @@ test('if a broker refuses one topic of a metadata request, the client still find
 const METADATA_PERIOD_MS = 301_000
 const REQUEST_TIMEOUT_MS = 30_000
 
-/** Creates connections to brokers of which some hang: they accept requests, but never answer them. */
+/**
+ * Returns a function that creates connections to brokers. The brokers whose ports are in `hanging` accept requests, but
+ * never answer them.
+ * @param asked receives the port of each request
+ */
 function connectionsTo(runtime: ManualRuntime, hanging: ReadonlySet<number>, asked: number[]): NewConnection {
   return () => {
     let to = 0

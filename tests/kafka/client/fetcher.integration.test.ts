@@ -401,7 +401,7 @@ test('with reset "fail", an offset that does not exist makes poll throw a fatal 
   expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the good partition')))).toEqual(['good'])
 })
 
-test('a corrupted batch is a fatal error that names the partition and the offset, and none of its records are returned', async () => {
+test('a corrupted batch causes a fatal error that names the partition and the offset, and none of its records are returned', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const producer = await newProducer(direct)

@@ -5,7 +5,7 @@ librdkafka.py write BROKERS   steps from standard input, as JSON:
     Each send is flushed, so that it is a separate batch in the log, even if its transaction is aborted later.
 librdkafka.py bulk BROKERS    {"options": {...}, "topic": ..., "partition": ..., "values": [...]}, without transactions
 librdkafka.py read BROKERS TOPIC PARTITION END
-    prints the records that a read_committed consumer sees before the offset END, as JSON:
+    prints the records that a read_committed consumer receives before the offset END, as JSON:
     [[offset, key, value, {header: value}], ...]
 """
 

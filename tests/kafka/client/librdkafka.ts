@@ -11,7 +11,7 @@ export type Step = readonly ['send', string, string, number, string] | readonly 
 export interface Librdkafka {
   write(steps: readonly Step[], options?: Record<string, string | number>): Promise<void>
   bulk(partition: TopicPartition, values: readonly string[], options?: Record<string, string | number>): Promise<void>
-  /** Returns everything that a read_committed reader sees up to the current high watermark. */
+  /** Returns the records that a read_committed consumer receives up to the current high watermark. */
   read(transport: Transport, partition: TopicPartition): Promise<ReadRecord[]>
 }
 

@@ -205,7 +205,7 @@ test('records that have timed out are no longer sent', () => {
   expect(sent).toEqual([[1, 0, ['later']]])
 })
 
-/** Creates a Mulberry32 generator. */
+/** Creates a generator of random integers from 0 to `below` - 1. It uses Mulberry32. */
 function randomFrom(seed: number): (below: number) => number {
   let state = seed
   return (below) => {

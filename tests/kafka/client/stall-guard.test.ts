@@ -44,7 +44,7 @@ test('a thread that has ended is started again after a minute', async () => {
   await expect.poll(() => threads.length).toBe(1)
   await threads[0].terminate()
   runtime.advance(59_000)
-  // Node reports a new thread only after the present turn.
+  // Node reports a new thread only in a later turn of the event loop.
   await nextTurn()
   expect(threads).toHaveLength(1)
   runtime.advance(2_000)

@@ -9,7 +9,10 @@ const FENCED = 'Unable to replicate the partition 1 time(s): All brokers are cur
 const TOO_FEW =
   'Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached because only 1 broker(s) are registered.'
 
-/** A cluster that refuses to create a topic with these messages, one after another, and then creates it. */
+/**
+ * Creates a fake cluster. It answers the first requests to create a topic with these error messages, one per request,
+ * and then has the topic.
+ */
 function refusing(messages: readonly string[]) {
   const left = [...messages]
   let asked = 0

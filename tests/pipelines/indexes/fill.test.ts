@@ -8,7 +8,7 @@ import { notesIndexOn } from './notes-index.ts'
 /** Interval between two checks of whether the index is complete. */
 const LOOK_EVERY_MS = 100
 
-test('when the sink that fills an index has failed, nothing waits any longer for the index to become complete', async () => {
+test('when the sink that fills an index fails, the wait for the index to become complete ends', async () => {
   const refusing: SearchClient = { call: async () => ({ status: 400, body: { error: { reason: 'a bad mapping' } } }) }
   const broker = memoryBroker()
   const deps = notesIndexOn(broker, refusing, 'unfillable').keeperDeps(memoryTransport(broker))

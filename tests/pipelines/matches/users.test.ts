@@ -304,7 +304,7 @@ test('no data of a deleted user is stored again, even if an API accepts it after
       .filter(({ key }) => key === `${ANN}:self`)
       .at(-1)?.value,
   ).toBeNull()
-  // The swipe and the location wait for a new profile, but not for long.
+  // The swipe and the location wait for a new profile for only ten minutes.
   driver.advanceWallClock(11 * MINUTE_MS)
   expect([...driver.store<KeyedStore<string, SwipeEvent>>('waiting').scan()]).toEqual([])
   expect(user(ANN)).toEqual(erased)

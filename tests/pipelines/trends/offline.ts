@@ -238,8 +238,9 @@ function overlapOf(a: readonly Tweet[], b: readonly Tweet[]): number {
 }
 
 /**
- * Returns the drawn tweets of a window. First, the tweets with the smallest hashes in each period of 20 minutes are
- * chosen; among these, those with the smallest hashes are drawn. Returns none if there are fewer than four.
+ * Returns the drawn tweets of a window. In each period of 20 minutes, the 24 tweets with the smallest hashes are
+ * chosen. Of the chosen tweets that are in the window, the 24 with the smallest hashes are drawn. Returns no tweets if
+ * fewer than four would be drawn.
  */
 export function drawnTweets(all: readonly Contribution[], windowEnd: number): Tweet[] {
   const firstMinute = lastMinuteOf(windowEnd) - 59

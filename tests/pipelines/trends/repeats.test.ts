@@ -29,7 +29,7 @@ function usersOf(counted: readonly Counted[], woeid: number, from: number, to: n
   return { contributions: there.length, users: new Set(there.map(({ user }) => user)).size }
 }
 
-test('contributions minus repeats equal the distinct users of each region, in the window of each minute', () => {
+test('in each region and window, the number of contributions minus the number of repeats is the number of distinct users', () => {
   fc.assert(
     fc.property(fc.array(contribution, { minLength: 1, maxLength: 40 }), (all) => {
       const codec = userContributions.open(0, new Map())

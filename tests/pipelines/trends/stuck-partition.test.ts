@@ -20,8 +20,8 @@ const ROUNDS_BEFORE = 8
 const ROUND = 30 * MINUTE
 const ROUNDS_STUCK = 4
 /**
- * Number of longer rounds while the partition is stuck. They last until the hour in which the partition got stuck would
- * be final without it.
+ * Number of longer rounds while the partition is stuck. They last so long that the hour in which the partition got
+ * stuck would be final if the partition were not stuck.
  */
 const LONG_ROUNDS_STUCK = 4
 const LONG_ROUND = 50 * MINUTE

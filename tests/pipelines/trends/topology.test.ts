@@ -544,7 +544,7 @@ test('contributions that arrive at different times for the same minute, after it
   ])
 })
 
-test('contributions to minutes that have left the state of a frequent term are in the history even if a term is listed before they are counted', () => {
+test('contributions to minutes that have left the state of a frequent term are in the history even if the term is listed before they are counted', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const minute = START - (START % MINUTE)
   const owner = partitionFor(Buffer.from('outage'), 4)
@@ -558,7 +558,7 @@ test('contributions to minutes that have left the state of a frequent term are i
   driver.settle()
   driver.restart()
   block(driver, tweets.name, 2)
-  // The contributions and the record wait for the task that counts the term.
+  // The contributions, and the record that lists the term, wait for the task that counts the term.
   block(driver, 'trends-drawn-cells-repartition', owner)
   driver.settle()
   const listed = { name: 'trends-listed-repartition', key: utf8, value: avro('trends/TermTracked'), partitions: 4 }

@@ -8,7 +8,7 @@ import type { AvroSchema } from '../../../schemas/topic.ts'
 import { schemas, valuesOf } from './arbitraries.ts'
 
 const RUNS = { numRuns: 400 }
-/** The varint of -(2^52) - 3. Its zigzag form is 2^53 + 5, which no floating-point number holds. */
+/** The varint of -(2^52) - 3. Its zigzag form is 2^53 + 5, which a double cannot represent. */
 const ODD_BELOW_MINUS_2_TO_52 = [133, 128, 128, 128, 128, 128, 128, 16]
 
 const schemaAndValue = schemas.chain((schema) => fc.record({ schema: fc.constant(schema), value: valuesOf(schema) }))

@@ -6,7 +6,10 @@ import { memoryStock } from './memory-stock.ts'
 const PRODUCT = 7
 const HELD_MS = 900_000
 
-/** Creates stock that counts the open reservations that each command reads, and records where the reading begins. */
+/**
+ * Creates stock that counts the open reservations that each command reads. It also records the end time from which the
+ * command reads them.
+ */
 function countedStock() {
   const stock = memoryStock()
   const counted = { from: 0, read: 0 }

@@ -90,7 +90,7 @@ test('another process continues after the last completed request', async () => {
   await eventually(reported).toEqual(['a one', 'b two'])
 })
 
-test('a process that continues names the leader epoch, so that it notices if the log has lost completed requests since', async () => {
+test('a process that continues names the leader epoch of the last completed request, so that it notices if the log has lost completed requests since then', async () => {
   const { start, order, reported, epochs } = world()
   const first = start('a', clerk('a'))
   order('one')
@@ -101,7 +101,7 @@ test('a process that continues names the leader epoch, so that it notices if the
   await eventually(() => epochs.slice(before)).toEqual([EPOCH])
 })
 
-test('a process that continues reads a topic that was created again from its beginning, and names no leader epoch', async () => {
+test('if the topic of the requests was created again, a process that continues reads it from its beginning and names no leader epoch', async () => {
   const { start, order, reported, epochs, broker } = world()
   const first = start('a', clerk('a'))
   order('one')

@@ -17,7 +17,7 @@ interface Held {
 export function memoryTarget(limits: Partial<BatchLimits> = {}) {
   const partitions = new Map<string, Held>()
   const control = {
-    /** While true, all writes fail. */
+    /** While true, opening a partition and writing fail. */
     down: false,
     /** Number of upcoming writes that are applied but whose responses are lost. */
     loseAnswers: 0,

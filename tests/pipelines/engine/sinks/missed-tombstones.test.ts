@@ -17,7 +17,10 @@ import { valuesView } from './values-view.ts'
 const RETENTION_MS = 400
 const DEADLINE_MS = 8_000
 const MEGABYTE = 1_000_000
-/** Number of records of one megabyte that fill the buffer. The sink stops fetching at 4 MiB of waiting records. */
+/**
+ * Number of records of one megabyte that are more than enough to fill the buffer. The sink stops fetching at 4 MiB of
+ * waiting records.
+ */
 const BUFFERED_RECORDS = 6
 const facts: Topic<string, string> = {
   name: 'facts',

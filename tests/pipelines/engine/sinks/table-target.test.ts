@@ -314,7 +314,7 @@ test('a table without rows of a partition is filled from the beginning of a topi
   expect(state.topicId).toBe('id')
 })
 
-test('a partition of a recreated topic catches up again', async () => {
+test('if its topic was recreated, the table records again that a partition has caught up', async () => {
   const { store, caughtUp } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   const reachEnd = () => target.prepare({ ...batch([]), caughtUp: true })()
@@ -328,7 +328,7 @@ test('a partition of a recreated topic catches up again', async () => {
   expect(caughtUp).toHaveLength(2)
 })
 
-test('a partition catches up again even if another process has already recorded that its topic was recreated', async () => {
+test('the table records again that a partition has caught up even if another process has already recorded the id of the recreated topic', async () => {
   const { store, state, caughtUp } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   const reachEnd = () => target.prepare({ ...batch([]), caughtUp: true })()

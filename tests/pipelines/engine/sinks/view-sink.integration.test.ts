@@ -38,7 +38,7 @@ async function world() {
   const expected = Array.from({ length: PARTITIONS }, () => new Map<string, string | undefined>())
   let round = 0
 
-  /** Changes every key, and deletes some. */
+  /** Writes a new value for most keys, and deletes the other keys. */
   async function change(): Promise<void> {
     round++
     const records: ProducedRecord[] = []

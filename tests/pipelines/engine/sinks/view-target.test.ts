@@ -84,7 +84,7 @@ test('a batch is applied as operations, with its offset and all topics of the vi
   ])
 })
 
-test('a deletion gets the value that the view holds for its key, including changes by the same batch', async () => {
+test('for a deletion, `operationsFor` receives the value that the view holds for the key, including changes by the same batch', async () => {
   const seen: [key: number, held: string | null | undefined][] = []
   const key = (id: number) => `{things:3}:${id}`
   const deleting: View<number, string> = {

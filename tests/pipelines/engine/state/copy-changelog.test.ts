@@ -39,7 +39,7 @@ test('for fetches of any size, the restored state is the same as after applying 
   )
 })
 
-test('a batch that cannot be decompressed ends a restore, because the state would be wrong without its records', () => {
+test('a batch that cannot be decompressed makes a restore fail, because the state would be wrong without its records', () => {
   const nothing = Int32Array.of(-1)
   const chunk = {
     topic: 'log',

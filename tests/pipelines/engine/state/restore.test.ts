@@ -121,8 +121,8 @@ test('a worker that returns reads only the records that other workers have writt
 })
 
 /**
- * Wraps a transport so that it answers like a broker whose changelogs have lost all records from the epoch in which the
- * state was written.
+ * Wraps a transport so that it answers like a broker whose changelogs have lost all records of the leader epoch in
+ * which the state was written.
  * @param asked receives the queries for the ends of epochs
  */
 function shortenedTransport(transport: Transport, asked: EpochQuery[]): Transport {

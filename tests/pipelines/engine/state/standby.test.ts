@@ -144,8 +144,8 @@ test('a copy makes no progress while the database is overloaded', async () => {
   const copies = () => second.status().standbys
   const areCompleteAfter = (ms: number) =>
     copies().length > 0 && copies().every(({ behind, completeAt }) => behind === 0 && (completeAt ?? 0) > ms)
-  // A worker without tasks is ready, too. While its database is overloaded, tasks that move to this worker would not be
-  // restored.
+  // A worker without tasks also counts as ready. The test waits until both workers have tasks, because tasks that move
+  // to the second worker while its database is overloaded would not be restored.
   const haveTasks = () => [first, second].every((worker) => worker.status().ready && worker.status().tasks.length > 1)
   await until(() => haveTasks() && areCompleteAfter(0), 'both workers run tasks, and the copies are complete')
   isOverloaded = true

@@ -319,7 +319,7 @@ test('time never goes back when old markers are repeated', () => {
   expect(due()).toBe(300)
 })
 
-test('later stages wait again for a partition whose clock was briefly an hour ahead, once its clock is right, even after a hand-over', () => {
+test('once the clock of a partition that was briefly an hour ahead is corrected, later stages wait for this partition again, even after a hand-over', () => {
   const { accept, due, close, handOver } = gate(['votes'])
   for (const partition of [0, 1]) accept('votes', partition, 2, minute(1))
   close(minute(1))
@@ -410,7 +410,7 @@ test('while a backlog is processed, the position at which a time is marked does 
 test('a first stage does not wait forever for records that its source has lost', () => {
   const mark = timeMark(100, 0, 1)
   mark.observe(0, 100, 50, 100)
-  // A new leader may need some time before readers see all of its records.
+  // A new leader may need some time before it serves all of its records to readers.
   mark.observe(0, 200, 45, 200)
   mark.observe(0, 10_000, 50, 10_000)
   mark.observe(0, 20_000, 45, 20_000)

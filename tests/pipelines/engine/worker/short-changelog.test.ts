@@ -26,7 +26,7 @@ test('if a changelog stays shorter than when its restore began, only its task as
       async offsets(partitions, at) {
         const found = await transport.offsets(partitions, at)
         const end = found.get(SHORT_KEY)
-        // The log has lost its last record since this answer.
+        // Simulates an answer from before the log lost its last record.
         if (at === 'end' && end !== undefined && isShort) found.set(SHORT_KEY, end + 1)
         return found
       },

@@ -318,7 +318,8 @@ test('records that retention deletes while all deliveries hang are counted as lo
   await until(() => sink.isReady)
   const total = 1_500
   for (let record = 0; record < total; record++) append(`${record}-${'x'.repeat(5_000)}`)
-  // By now, the buffer has been full, so the sink fetches no more until less than 2 MiB of records wait.
+  // The sink stops fetching when its buffer is full, and continues only when less than 2 MiB of records wait. Its only
+  // delivery slot hangs, so the records are deleted before that.
   await until(() => calls.length === 1 && (lane()?.queuedBytes ?? 0) > 2 * 1024 * 1024)
   await pass(1_000)
   broker.log(TOPIC, 0).truncateBefore(total - 1)
