@@ -95,7 +95,7 @@ test('every decision equals that of the exact model, for random arrivals and at 
   )
 })
 
-test('a bucket whose capacity is raised so far that it is full only in billions of years still decides', async () => {
+test('a bucket still decides after its capacity is raised so far that filling it takes billions of years', async () => {
   const { store, setTime } = await clocked()
   await setTime(START_US)
   const year = { limit: 1, windowSeconds: 31_536_000 }
@@ -251,7 +251,7 @@ test('a clock that goes backwards frees no units', async () => {
   }
 })
 
-test('after a clock was a day ahead, counters keep what was used, but count on from the present time', async () => {
+test('after a clock was a day ahead, used units still count, as if they had been used when the clock was set back', async () => {
   const { redis, store, setTime } = await clocked()
   for (const burst of [0, 2]) {
     const counter = counterOf({ limit: 2, windowSeconds: 10, burst })

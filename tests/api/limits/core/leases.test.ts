@@ -92,7 +92,7 @@ describe('accuracy', () => {
 })
 
 test.each([4, 8, 16])(
-  'once %i instances have learned their shares, their unspent units add up to at most a twentieth of the limit with its burst',
+  'once %i instances have learned their shares, their unspent units add up to at most a twentieth of the sum of limit and burst',
   async (count) => {
     const load = fc.record({
       limit: fc.integer({ min: 1_000, max: 20_000 }),
