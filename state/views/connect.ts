@@ -36,7 +36,9 @@ const COMMAND_TIMEOUT_MS = 10_000
 /** Time limit of a lookup by a sink. A lookup that fails is retried later. */
 const READ_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 5_000
-/** Longest pause between attempts to reconnect. It is short, so that the process notices soon when Redis is back. */
+/**
+ * Longest pause between attempts to reconnect. It is short, so that the process reconnects soon after Redis is back.
+ */
 const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50
 

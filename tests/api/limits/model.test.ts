@@ -80,7 +80,7 @@ test('the numbers of a rule have documented bounds and defaults', () => {
   })
 })
 
-test('the id of a client with a key cannot be that of a caller without a key', () => {
+test('the id of a client with a key cannot have the form of the id of a caller without a key', () => {
   const isClient = (client_id: string) => NewKeyBody.safeParse({ client_id }).success
   for (const id of ['user:42', 'certificate:gateway', 'ip:192.0.2.1', 'a b', 'c'.repeat(101), ''])
     expect([id, isClient(id)]).toEqual([id, false])

@@ -75,7 +75,7 @@ const gaps = fc.array(fc.oneof(fc.constantFrom(0, 1e-6, 0.5, 1, 2, 3), fc.double
   maxLength: 60,
 })
 
-/** After this many requests in one turn of the event loop, a further script call begins. */
+/** Maximum number of requests from one turn of the event loop that share a script call. */
 const ASKS_PER_SCRIPT = 16
 
 test('every decision equals that of the exact model, for random arrivals and at window edges', async () => {
@@ -302,7 +302,7 @@ test('a Cluster of three nodes makes the same decisions, with counters on all no
   })
 })
 
-test('the script is loaded again after Redis has forgotten its scripts', async () => {
+test('the script is loaded again after Redis has lost its scripts', async () => {
   const { store } = await connected(await testStack().redis(), false)
   const admin = new Redis(await testStack().redis())
   onTestFinished(() => admin.disconnect())

@@ -190,7 +190,7 @@ test('refused requests do not wait for the store, and one query serves all of th
   expect(exact.state.questions).toBe(questions + 1)
 })
 
-test.each(['hard', 'soft'] as const)('the next query notices units that another instance returns (%s)', async (mode) => {
+test.each(['hard', 'soft'] as const)('the next query finds the units that another instance has returned (%s)', async (mode) => {
   const { stores, exact, advance } = instances(1)
   const take = async (store: CounterStore, counter: Counter) => {
     const [{ taken }] = (await store.decide([{ mode, counter, units: 1 }])) as readonly Reading[]
