@@ -9,7 +9,7 @@ export interface RedisPlace {
   readonly cluster: boolean
 }
 
-/** Options of a connection, with the settings that one kind of client needs. */
+/** Options of a connection. `settings` are the options of ioredis in which the kinds of clients differ. */
 export interface ConnectionOptions extends RedisPlace {
   readonly settings: RedisOptions
   readonly onLost: (reason: string) => void
@@ -36,13 +36,15 @@ const COMMAND_TIMEOUT_MS = 10_000
 /** Time limit of a lookup by a sink. A lookup that fails is retried later. */
 const READ_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 5_000
-/** Longest pause between attempts to reconnect. It is short, so that the process notices soon when Redis is back. */
+/**
+ * Longest pause between attempts to reconnect. It is short, so that the process reconnects soon after Redis is back.
+ */
 const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50
 
 /**
- * Connects to a Redis that stores views. Reconnects after every loss, and when Redis does not answer for too long.
- * Commands fail immediately while Redis is unavailable, so that none of them queue.
+ * Connects to a Redis that stores views. Reconnects when the connection is lost, and when Redis does not answer for too
+ * long. Commands fail immediately while Redis is unavailable, so that none of them queue.
  */
 export function connectRedis({ url, cluster, settings, onLost, onReady, onEviction }: ConnectionOptions): Redis | Cluster {
   const redisOptions = { socketTimeout: SILENT_SOCKET_MS, ...settings, enableOfflineQueue: false, maxRetriesPerRequest: 0 }

@@ -15,7 +15,7 @@ export const RESULT_CHANNEL_PREFIX = 'results:'
 
 /**
  * How long a result is stored for API instances that missed the message. After this time, only the partition that
- * decided the command has the answer. It remembers the answer for 24 hours.
+ * decided the command has the answer. The partition keeps the answer for 24 hours.
  */
 const RESULT_KEPT_MS = 600_000
 const MS_PER_SECOND = 1_000

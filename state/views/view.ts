@@ -185,10 +185,7 @@ export type ViewScript = RedisScript
 /** Runs the readers' scripts on data that the API itself stores in addition to a view. */
 export type ViewScripts = BoundedScripts
 
-/**
- * Result while the partition's view is still being built. A missing key then does not mean that the record does not
- * exist.
- */
+/** Result while the partition's view is still being built. A missing key then proves nothing: the record may exist. */
 export const NOT_CAUGHT_UP = Symbol('not caught up')
 
 /**

@@ -8,7 +8,7 @@ import { type View, viewTag } from '../view.ts'
  *
  * | key | value |
  * |---|---|
- * | `{catalog-images:<p>}:image:<hash>` | number of products in the partition that have the image; no key: none |
+ * | `{catalog-images:<p>}:image:<hash>` | number of products in the partition that have the image; no key: no product has the image |
  */
 const CATALOG_IMAGES_VIEW = 'catalog-images'
 
@@ -20,7 +20,7 @@ export const catalogImagesView: View<string, ImageReferences> = {
   },
 }
 
-/** The references to images, which the sweep of images looks up. */
+/** The view in which the sweep of images looks up whether an image is referenced. */
 export const imageReferences: ReferenceView = {
   view: CATALOG_IMAGES_VIEW,
   topic: catalogImages.name,

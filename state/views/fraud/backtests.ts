@@ -8,7 +8,7 @@ import type { ViewScript, ViewScripts } from '../view.ts'
  * | key | value |
  * |---|---|
  * | `{fraud-backtests}:job:<job_id>` | hash: `state`, the JSON of a BacktestState, and `ended`; kept for 24 h |
- * | `{fraud-backtests}:running:<job_id>` | present while a process works on the job and renews it |
+ * | `{fraud-backtests}:running:<job_id>` | present while a process works on the job and renews the lease |
  * | `{fraud-backtests}:caller:<hash of the subject>` | the caller's running job; renewed together with the job |
  */
 const TAG = '{fraud-backtests}'

@@ -57,7 +57,10 @@ export async function readBlocklistEntry(
 export interface BlocklistSelection {
   /** Undefined selects all types. */
   readonly type: FraudBlocklistType | undefined
-  /** The place after which the page begins, as an earlier page returned it. Undefined starts with the newest entry. */
+  /**
+   * The place after which the page begins, as an earlier page returned it. Undefined: the page begins with the newest
+   * entry.
+   */
   readonly after: string | undefined
   readonly limit: number
 }

@@ -26,7 +26,7 @@ import {
  */
 export const FRAUD_CASES_VIEW = 'fraud-cases'
 
-/** Determines the lists that contain a case. */
+/** The fields of a case that determine which lists contain the case. */
 interface Place {
   readonly case_id: string
   readonly status: FraudCaseStatus

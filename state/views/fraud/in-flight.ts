@@ -51,7 +51,7 @@ const HASH_BYTES = 4
 const FLAGS_AT = 50
 const HAS_PLACE = 1 << 5
 
-/** A transaction in flight. It lacks the user's id, which only the pipeline needs. */
+/** A transaction in flight. The event's `user_id` is null, because only the pipeline needs the user's id. */
 export interface InFlight {
   readonly event: FraudEvent
   /** Epoch ms, always a multiple of 1,000. */
@@ -108,12 +108,15 @@ export function inFlightAt(rows: Buffer, at: number): InFlight {
   return { event, addedAt: rows.readUInt32BE(at + ADDED_AT) * SECOND_MS }
 }
 
-/** Returns the counters that may contain a transaction with this time (epoch ms), the most likely one first. */
+/**
+ * Returns the fields of the counters that may include a transaction with this time (epoch ms), the most likely one
+ * first.
+ */
 export function counterFields(at: number): string[] {
   return [secondField(at), `${MINUTE_PREFIX}${Math.floor(at / MINUTE_MS)}`]
 }
 
-/** Returns the counter to which a transaction with this time (epoch ms) is added. */
+/** Returns the field of the counter to which a transaction with this time (epoch ms) is added. */
 export function secondField(at: number): string {
   return String(Math.floor(at / SECOND_MS))
 }

@@ -72,7 +72,10 @@ export function isClaim(bytes: Buffer): boolean {
   return bytes[0] === CLAIM && bytes.length === CLAIM_BYTES
 }
 
-/** Returns whether two requests are equal. All requests have their fields in the same order. */
+/**
+ * Returns whether two requests are equal. Compares hashes of their JSON, so both must have their fields in the same
+ * order.
+ */
 export function isSameRequest(one: FraudRequest, other: FraudRequest): boolean {
   return requestHash(one).equals(requestHash(other))
 }

@@ -79,7 +79,7 @@ export async function addBlocks(scripts: ViewScripts, now: number, { scored, blo
 
 /**
  * Returns true for at most one attempt per `pauseMs`.
- * @param token identifies the attempt; it stays the same until the process knows that the attempt has succeeded
+ * @param token identifies the attempt; the guard passes the same token until an attempt has succeeded
  */
 export async function claimGuard(scripts: ViewScripts, token: string, pauseMs: number): Promise<boolean> {
   return (await scripts.run(CLAIM, [`${TAG}:acted`], [token, pauseMs])) === 1

@@ -4,8 +4,8 @@ import type { FraudRule, FraudSetting } from '../../../schemas/fraud/types.ts'
 import { NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * The view has the name of the flow, so it also contains the results of commands. A result therefore never arrives
- * before the change that it reports.
+ * The view has the name of the flow, because it also contains the results of the flow's commands. A result is stored
+ * with or after the change that it reports, so it never arrives earlier.
  */
 const VIEW = fraudSettingsFlow.name
 /** The topic has one partition. */

@@ -13,7 +13,7 @@ const MS_PER_SECOND = 1_000
 
 /**
  * Counts a jump if the limit allows it. A user's first location is not a jump, except after the user has deleted a
- * profile. Otherwise, users could move as often as they like by leaving and returning.
+ * profile. Without this exception, users could move as often as they like by deleting and recreating their profiles.
  *
  * KEYS: 1 times of jumps, 2 the recent events.
  * ARGV: 1 now in epoch ms, 2 window in ms, 3 maximum number, 4 a unique member, 5 `1` if the user has no location yet.

@@ -1,9 +1,9 @@
 import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
 
 /**
- * Recent events of a user that the API knows and the view does not include yet: swipes, blocks, ended matches, and the
- * user's location. Functions that show users to each other read these events, so that a user who was swiped or hidden
- * is not shown again.
+ * Recent events of a user that the API has noted and the view does not include yet: swipes, blocks, ended matches, and
+ * the user's location. Functions that show users to each other read these events, so that a user who was swiped or
+ * hidden is not shown again.
  *
  * | field | value |
  * |---|---|
@@ -16,11 +16,11 @@ import type { FieldVersion, ViewOperation, ViewScript } from '../view.ts'
  * | `left` | time at which the user deleted their profile; earlier events of the user are no longer noted |
  *
  * A sink removes the swipes that the view includes. The API may note a swipe after the sink has applied it, so a field
- * can be older than the view. Such a field has no effect for long: a newer field for the same target replaces it, or
- * the sink removes it because it is not newer than the view. The whole hash expires two days after its last change,
- * because outages are expected to be shorter. The hash of an active user may never expire. Therefore, when the API adds
- * a field about a block or an ended match, it removes all `x:` and `m:` fields that are at least two days older than
- * the new field.
+ * can be older than the view. Such a field has an effect only for a short time: a newer field for the same target
+ * replaces it, or the sink removes it because it is not newer than the view. The whole hash expires two days after its
+ * last change, because outages are expected to be shorter. The hash of an active user may never expire. Therefore, when
+ * the API adds a field about a block or an ended match, it removes all `x:` and `m:` fields that are at least two days
+ * older than the new field.
  *
  * When a user deletes their profile, all earlier swipes, blocks and ends of matches by this user lose their effect. The
  * sink removes the notes from the user's own hash. It marks the notes in the hashes of other users as lifted once it
@@ -79,9 +79,10 @@ const CAUSES: readonly Cause[] = ['blocks', 'blocked', 'ended']
 const BY_OTHERS = ':blocked' satisfies `:${Cause}`
 
 /**
- * Writes fields of the recent events. Each value ends with its time. A value from before the user deleted their profile
- * is not written, because nothing would remove it. KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 maximum number of
- * fields, then fields and values.
+ * Writes fields of the recent events whose values end with their time. If the events are full, existing fields are
+ * updated but no new fields are added. A value from before the user deleted their profile is not written, because
+ * nothing would remove it. KEYS: 1 the hash. ARGV: 1 time to live in ms, 2 maximum number of fields, then fields and
+ * values.
  */
 export const NOTE_RECENT: ViewScript = {
   name: 'note-recent',

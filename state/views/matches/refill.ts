@@ -25,7 +25,8 @@ export async function refillStack(deps: BuildDeps, partition: number, userId: st
     isStored = true
     return 'built'
   } finally {
-    // Otherwise, the next feed of the user would wait until the lock expires. If unlocking fails, the feed does wait.
+    // Unlocks the search, so that the next feed of the user does not have to wait until the lock expires. If unlocking
+    // fails, the feed waits.
     if (!isStored) await unlockBuild(deps, keys, token).catch(() => undefined)
   }
 

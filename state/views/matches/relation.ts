@@ -58,9 +58,9 @@ export function storedRelation({ match_id, matched_at, has_ended, blocks, is_blo
 }
 
 /**
- * Returns the score of a relation in the sorted set `likes`; null if the relation is not a like, or has an entry in
- * `relations`. Scores are whole numbers, which Redis stores in a short form. They sort by time, and super-likes have
- * odd scores.
+ * Returns the score of a relation in the sorted set `likes`; null if the other user does not like the user, or if the
+ * relation has an entry in `relations`. Scores are whole numbers, which Redis stores in a short form. They sort by
+ * time, and super-likes have odd scores.
  */
 export function likeScore(relation: MatchRelation): number | null {
   if (relation.liked_at === null || storedRelation(relation) !== null) return null

@@ -12,7 +12,7 @@ import type { UserKeys } from './users.ts'
  * checked again when it is served, so a kept stack never shows a user whom the viewer has swiped or may not see.
  *
  * A stack is a hash, so that a swipe removes its target without reading the other candidates. The field `meta` contains
- * the JSON of time and basis. Each candidate's id is a field with rank, score, latitude and longitude, separated by
+ * `builtAt` and `basis` as JSON. Each candidate's id is a field with rank, score, latitude and longitude, separated by
  * spaces.
  */
 export interface Stack {

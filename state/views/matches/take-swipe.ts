@@ -44,7 +44,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
  *
  * KEYS: 1 the recent events, 2 the stack, 3 the claim of a refill, 4 the user's relations, 5 the user's likes.
  * ARGV: as in NOTE_SWIPE, then 8 `1` if the answer may announce a match, 9 the number of candidates below which a
- * refill is due, 10 ms until the next refill.
+ * refill is due, 10 time to live of the claim in ms.
  * Returns two flags: whether the refill is claimed, and whether the target likes the user or has an open match with the
  * user.
  */
@@ -92,7 +92,8 @@ export function takeSwipeKeys({ recent, stack, refill, relations, likes }: UserK
 
 /**
  * How the API answers a swipe. `match`: the answer may announce a match. `queued`: the answer only confirms that the
- * swipe is queued. `none`: the swipe was noted before, so nothing changes. Only an answered swipe can claim a refill.
+ * swipe is queued. `none`: the API sends no answer, because it only stores the note of an earlier swipe again. Such a
+ * note claims no refill.
  */
 export type SwipeAnswer = 'match' | 'queued' | 'none'
 

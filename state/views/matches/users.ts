@@ -31,7 +31,7 @@ import { likeScore, MAX_KEPT_LIKES, matchScore, storedRelation } from './relatio
  * | `{match-profiles:<p>}:likes:<user>` | sorted set: the newest users who like the user and have no entry in `relations`, by time: see relation.ts |
  * | `{match-profiles:<p>}:matches:<user>` | sorted set: users with matches, by time; the score is negative if the match ended or one user blocks the other |
  * | `{match-profiles:<p>}:blocks:<user>` | sorted set: users whom the user blocks, by time |
- * | `{match-profiles:<p>}:recent:<user>` | hash: events that the API knows and the view does not include yet: see recent.ts |
+ * | `{match-profiles:<p>}:recent:<user>` | hash: events that the API has noted and the view does not include yet: see recent.ts |
  * | `{match-profiles:<p>}:stack:<user>` | hash: the candidates found last: see stack.ts |
  * | `{match-profiles:<p>}:building:<user>` | token of the running search: see build.ts |
  * | `{match-profiles:<p>}:refill:<user>` | exists while no further refill may be requested: see take-swipe.ts |
@@ -91,7 +91,7 @@ function profileOperations(partition: number, userId: string, profile: MatchProf
 
 /**
  * Keys that the API writes, apart from recent events. The times of jumps are not included. They expire within an hour,
- * and if they were deleted, a user could evade the limit on jumps by leaving and returning.
+ * and if they were deleted, a user could evade the limit on jumps by deleting and recreating the profile.
  */
 function notedKeys({ stack, building, refill, resume }: UserKeys): string[] {
   return [stack, building, refill, resume]

@@ -229,7 +229,7 @@ export async function readForSwipe(
   }
 }
 
-/** The part of the relation between two users that one of them may know. */
+/** The part of the relation between two users that may be shown to one of them. */
 export interface PairState {
   /** The match of the two users, even if it has ended; undefined if there is neither a match nor a block. */
   readonly relation: Pick<Relation, 'matchedAt'> | undefined

@@ -57,7 +57,7 @@ export async function forgetUnreferenced(reader: UnreferencedReader, partition: 
   await reader.zrem(unreferencedKey(partition), hash)
 }
 
-/** The references to blobs, which the sweep of blobs looks up. */
+/** The view in which the sweep of blobs looks up whether a blob is referenced. */
 export const blobReferences: ReferenceView = {
   view: SNIPPET_BLOBS_VIEW,
   topic: snippetBlobs.name,

@@ -249,7 +249,7 @@ export async function readNewest(
   )
   if (lists.some(({ isCaughtUp }) => !isCaughtUp)) return NOT_CAUGHT_UP
   // In descending order, Redis also orders members with equal scores by descending member. The merged list must use the
-  // same order, so that it is complete.
+  // same order, because otherwise a page could lack snippets.
   const newest = lists.flatMap(({ placed }) => placed).sort((a, b) => b.score - a.score || compare(b.member, a.member))
   const total = lists.reduce((sum, list) => sum + list.total, 0)
   const page = newest.slice(from, from + count).map(({ partition, member }) => [partition, member] as const)

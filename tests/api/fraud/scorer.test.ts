@@ -233,7 +233,7 @@ test('no block is audited for a new transaction of a blocked entity, or for a tr
   expect(world.audits).toEqual([])
 })
 
-test('if the audit record may be lost, the answer names the log', async () => {
+test('if the audit record may be lost, the answer names the log as degraded', async () => {
   const world = worldWithModels()
   await world.score(pay({ id: 't1' }))
   Object.assign(world.state, { blocked: () => 'USER', log: 'fails' })

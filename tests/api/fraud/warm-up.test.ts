@@ -20,7 +20,7 @@ test('a rehearsal runs all Redis scripts of scoring, but leaves no log entries, 
   expect(tallied()).toBe(0)
 })
 
-test('a rehearsal says whether a part was unavailable', async () => {
+test('a rehearsal returns false if a part was unavailable', async () => {
   const { state, rehearsed } = scoreWorld()
   expect(await rehearsePayment({ score: rehearsed, hashes, now: () => NOON })).toBe(false)
   state.outcome = LOW_RISK

@@ -18,7 +18,7 @@ import { AT_FIRST_TRY, testStack } from '../../stack/index.ts'
 const PARTITIONS = 2
 const SOON = { timeout: 30_000 }
 const log = createLogger('silent')
-/** The registry of tests whose topics have no schemas. */
+/** A placeholder for the registry, in tests whose topics have no schemas. */
 const noRegistry = {} as SchemaRegistry
 
 let brokers: string

@@ -226,7 +226,7 @@ describe('requests with a session', () => {
     expect((await api.app.request('/open', { headers: { cookie } })).status).toBe(200)
   })
 
-  test('a session ends with its token', async () => {
+  test('a session ends when its token expires', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api, { ...CLAIMS, exp: START + HOUR_MS })
     api.clock.now += HOUR_MS + 6_000

@@ -79,8 +79,8 @@ test('a topic that has lost records that were read is read again from its beginn
             policy = reset
             fetcher.assign(partition, offset, reset)
           },
-          // Like the Kafka client, this poll reports only with the policy `rebuild` that the log differs from what was
-          // read.
+          // As in the Kafka client, only with the policy `rebuild` does the poll report that the log differs from what
+          // was read.
           async poll(ms, maxBytes) {
             const isReset = isLost && policy === 'rebuild'
             isLost = false

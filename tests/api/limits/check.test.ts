@@ -88,7 +88,7 @@ test('a query or fragment is not part of the path', async () => {
   expect(told.records.map(([{ path }]) => path)).toEqual(['/other/gateway', '/other/gateway', '/other/gateway'])
 })
 
-test('attempts to guess a key count against the address', async () => {
+test('attempts to guess a key are counted against the address', async () => {
   const { check, counts } = gateway()
   const guesses = []
   for (let guess = 0; guess < 3; guess++) guesses.push(await check({ api_key: `mr_${guess}`, user_id: '42', ip: '192.0.2.1' }))

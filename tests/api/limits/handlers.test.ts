@@ -87,7 +87,7 @@ test.each([
   ['PUT', 'rules/r1', { match: { endpoint_pattern: '/a' }, limit: 1, window_seconds: 1 }],
   ['DELETE', 'rules/r1', undefined],
   ['DELETE', 'clients/c1', undefined],
-])('%s %s accepts an Idempotency-Key, because a repetition could undo a later change', async (method, path, body) => {
+])('%s %s accepts an Idempotency-Key, because a repetition without a key could undo a later change', async (method, path, body) => {
   const { app, bearer, state } = await limitsApi()
   const type = body && { 'content-type': 'application/json' }
   const headers = { 'idempotency-key': 'k', ...type, ...(await bearer({ sub: '1', scope: 'admin' })) }

@@ -80,7 +80,7 @@ test('the numbers of a rule have documented bounds and defaults', () => {
   })
 })
 
-test('the id of a client with a key cannot be that of a caller without a key', () => {
+test('the id of a client with a key cannot have the form of the id of a caller without a key', () => {
   const isClient = (client_id: string) => NewKeyBody.safeParse({ client_id }).success
   for (const id of ['user:42', 'certificate:gateway', 'ip:192.0.2.1', 'a b', 'c'.repeat(101), ''])
     expect([id, isClient(id)]).toEqual([id, false])
@@ -88,7 +88,7 @@ test('the id of a client with a key cannot be that of a caller without a key', (
   expect(NewKeyBody.parse({ client_id: 'acme' })).toEqual({ client_id: 'acme', tier: 'free', label: '' })
 })
 
-test('a gateway must name the caller in some way, and counts 1 to 1,000 requests', () => {
+test('a gateway must name the caller by key, user or address, and a check counts as 1 to 1,000 requests', () => {
   const isCheck = (fields: object) => CheckBody.safeParse({ method: 'GET', path: '/a', ...fields }).success
   expect(isCheck({})).toBe(false)
   for (const fields of [{ api_key: 'k' }, { user_id: '42' }, { ip: '192.0.2.1' }]) expect(isCheck(fields)).toBe(true)

@@ -12,7 +12,7 @@ test.each([
   ['ip:nowhere', 'ip:nowhere'],
   ['user:42', 'user:42'],
   ['acme', 'acme'],
-])('the usage of %s is that of %s', (asked, counted) => {
+])('the usage of %s is counted under %s', (asked, counted) => {
   expect(limitedClientId(asked, false)).toBe(counted)
 })
 

@@ -350,7 +350,7 @@ test('a user who has moved 20 times must wait before moving again, even with a n
   await expect.poll(async () => (await ann.ask('PUT', 'me', profile)).status, SOON).toBeLessThan(300)
   expect(await location()).toBe(429)
   expect((await ann.ask('GET', 'feed?lat=50&lon=100')).body.error).toBe('rate_limit_exceeded')
-  // The view keeps the former place until the worker has removed it.
+  // The view keeps the former location until the worker has removed it.
   await expect.poll(async () => (await ann.ask('GET', 'feed')).body.error, SOON).toBe('location_required')
 })
 

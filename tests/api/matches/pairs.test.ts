@@ -30,9 +30,9 @@ const profile: MatchProfile = {
 }
 
 /**
- * Opens the routes for Ann. The users in `likers` like her or, if `matchedAt` is given, have a match with her since
- * `matchedAt(NOW - index)`. The first of these users liked or matched her most recently. Commands are added to `sent`,
- * and their result is `answer`.
+ * Opens the routes for Ann. The users in `likers` like her, each since `NOW - index`. If `matchedAt` is given, they
+ * have a match with her instead, each since `matchedAt(NOW - index)`. The first user is thus the most recent one.
+ * Commands are added to `sent`, and their result is `answer`.
  */
 function routesOf(
   likers: readonly Partial<MatchProfile>[],

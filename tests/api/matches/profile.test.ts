@@ -76,7 +76,7 @@ test('a user cannot become a minor, sees no score, and gets null for an unknown 
   }
   expect((await me('PATCH', { bio: 'x' })).body.error).toBe('profile_not_found')
   const place = { method: 'POST', headers, body: JSON.stringify({ lat: 1, lon: 2 }) }
-  // Without a profile, the user could not delete the location.
+  // A user without a profile cannot store a location, because they could not delete it.
   expect(await (await app.request('/v1/location', place)).json()).toMatchObject({ error: 'profile_not_found' })
   expect(await me('PUT', { display_name: 'X', birth_date: '1990-05-01' })).toMatchObject({ status: 201 })
   expect((await me('PATCH', { birth_date: '2008-01-16' })).body.error).toBe('under_age')

@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net'
 export interface ReceivedPush {
   readonly key: string
   /**
-   * Whether one of the signatures equals the one that the receiver computes as described in docs/services/matches.md,
-   * and the webhook id equals the idempotency key.
+   * True if one of the signatures equals the signature that the receiver computes as described in
+   * docs/services/matches.md, and if the webhook id equals the idempotency key.
    */
   readonly isGenuine: boolean
   readonly status: number

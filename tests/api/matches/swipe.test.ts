@@ -14,7 +14,7 @@ const KEY = 'k1'
 interface World {
   /** Ann's last swipe. */
   readonly last?: RecentSwipe
-  /** Swipes of the pair count only since this time, epoch ms. */
+  /** Swipes between the two users count only from this time on, epoch ms. */
   readonly countsFrom?: number
   /** The error that the check of the target throws. */
   readonly refusal?: Error

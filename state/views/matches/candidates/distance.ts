@@ -42,8 +42,8 @@ function isBetween(lon: number, { west, east }: Bounds): boolean {
 }
 
 /**
- * Returns the shortest distance to a segment of a meridian. The nearest point of the whole meridian is where a great
- * circle through the place meets it at a right angle.
+ * Returns the shortest distance from a place to a segment of a meridian. The nearest point of the whole meridian is
+ * where a great circle through the place meets it at a right angle.
  */
 function distanceToMeridianKm(place: Place, lon: number, { south, north }: Bounds): number {
   const across = Math.cos((lon - place.lon) * RADIANS)
@@ -67,7 +67,8 @@ export interface NearCell {
 export function cellsWithin(place: Place, maxKm: number, most: number): NearCell[] {
   const home = cellOf(place, RING_PRECISION)
   const found: NearCell[] = []
-  // A cell farther north or south is out of reach, even if it is on the same meridian as the place.
+  // A cell that is more than this number of degrees farther north or south is out of reach, even if it is on the same
+  // meridian as the place.
   const reach = maxKm / KM_PER_DEGREE
   const first = cellOf({ lat: Math.max(-90, place.lat - reach), lon: 0 }, RING_PRECISION).row
   const last = cellOf({ lat: Math.min(90, place.lat + reach), lon: 0 }, RING_PRECISION).row

@@ -13,7 +13,7 @@ export interface Candidate {
   readonly minAge: number
   readonly maxAge: number
   readonly elo: number
-  /** Time of the last activity, epoch ms. In the candidate index, it is rounded up to a step of a few hours. */
+  /** Time of the last activity, epoch ms. In the candidate index, it is rounded up to a multiple of a few hours. */
   readonly lastActiveAt: number
   /** Share of the optional parts of a profile that are filled in, from 0 to 1. */
   readonly completeness: number

@@ -138,7 +138,7 @@ test('smaller versions have four fixed widths, but are never wider than the orig
   ])
 })
 
-test('an image that would be higher than a WebP file can be is made narrower', async () => {
+test('an image is made narrower if it would otherwise be taller than a WebP file can be', async () => {
   const service = images(store)
   const { content_hash, height } = await service.keep(await picture({ width: 750, height: 20_000, format: 'png' }))
   expect(height).toBe(20_000)

@@ -3,7 +3,7 @@ import { formPlaces } from '../../../../api/catalog/images/places.ts'
 
 const REFUSED = expect.objectContaining({ definition: expect.objectContaining({ code: 'unavailable' }) })
 
-test('at most four forms from one caller and sixteen from all callers are read at once, and further forms are refused until one of these forms ends', async () => {
+test('at most four forms from one caller and sixteen from all callers are read at once, and further forms are refused until one of these forms has been read', async () => {
   const places = formPlaces()
   const ends: (() => void)[] = []
   const begin = (caller: string) => places.read(caller, () => new Promise<void>((resolve) => ends.push(resolve)))

@@ -37,7 +37,7 @@ test('a product is created with images, in the order of its list', async () => {
   expect(body.images[0].urls[300]).toBe(`http://localhost:8080/api/v1/images/${hashOf('back')}/300.webp`)
 })
 
-test('a replacement can keep all images, drop some, and add others', async () => {
+test('a replacement can keep, remove and add images', async () => {
   const { send } = await productsApi()
   const { body: made } = await send('POST', 'products', { body: form(NEW_PRODUCT, 'one', 'two') })
   const path = `products/${made.product_id}`

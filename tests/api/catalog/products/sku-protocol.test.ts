@@ -16,7 +16,7 @@ import { content, newStatus, offer } from '../../../pipelines/catalog/requests.t
 
 /**
  * This file simulates requests through several API processes. The steps of the requests happen in any order, with
- * pauses of minutes, lost responses, and later repetitions. No sku may ever be used by two products.
+ * pauses of minutes, lost responses, and later repetitions. At no time may two products use the same sku.
  */
 const SKUS = ['a', 'b', 'c', 'd', 'e']
 const PARTITIONS = 2

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { recent } from '../../../../api/catalog/search/recent.ts'
 
-it('the lifetime of a value begins when the value is last set', () => {
+it('the lifetime of a value begins again each time the value is set', () => {
   let now = 0
   const counts = recent<number>({ keptMs: 100, most: 10, now: () => now })
   counts.set('drill', 1)

@@ -274,7 +274,7 @@ describe.each([1, 3])('with %i shards', (shards) => {
     expect(facets.total).toBe(documents.length)
   })
 
-  it('a query of 24 words with 19 synonyms each returns a result', async () => {
+  it('a query of 24 words with 19 synonyms each does not fail', async () => {
     const words = Array.from({ length: 24 }, (_, at) => `sofa${at}`)
     const terms = Array.from({ length: 19 }, (_, at) => `one${at} two${at} three${at} four${at}`)
     const synonyms = synonymsOf(words.map((word) => ({ terms: [word, ...terms], one_way: false })))

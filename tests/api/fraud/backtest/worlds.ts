@@ -20,8 +20,8 @@ const MAX_RULES = 8
 const MAX_SNOOZES = 4
 const MAX_TRANSACTIONS = 6
 /**
- * Times of transactions, expiries and ends of snoozes. They are only milliseconds apart, so that they occur in every
- * order.
+ * Times of transactions, expiry times of rules, and times at which snoozes begin and end. They are only milliseconds
+ * apart, so that they occur in every order.
  */
 const times = fc.integer({ min: 0, max: 3 }).map((step) => NOON + step)
 const users = fc.constantFrom('u1', 'u2')

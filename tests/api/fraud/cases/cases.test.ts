@@ -83,7 +83,7 @@ test('lists can be filtered by status and analyst, and are paged, newest cases f
 test('the list reaches the 10,000th case even if the page size does not divide 10,000', async () => {
   const { send, reviewed, redis } = await casesApi()
   reviewed('t1')
-  // There are 9,995 newer cases and 20 older ones. Only the ids of these cases are stored.
+  // The list also has the ids of 9,995 newer and 20 older cases. These cases themselves are not stored.
   const list = `${viewTag(FRAUD_CASES_VIEW, 0)}:status:OPEN`
   const others = Array.from({ length: 10_015 }, (_, index) => {
     const isNewer = index < 9_995
@@ -305,7 +305,7 @@ test('a case that was closed 30 days ago comes from ClickHouse', async () => {
   expect(await send('GET', `cases/${case_id}`)).toMatchObject({ status: 503, body: { error: 'unavailable' } })
 })
 
-test.each(['feedback', 'change'] as const)('a late %s brings an archived case back, and no second case exists', async (way) => {
+test.each(['feedback', 'change'] as const)('a late %s brings an archived case back and creates no second case', async (way) => {
   const { send, case_id, driver } = await archivedCase()
   const answer =
     way === 'feedback'

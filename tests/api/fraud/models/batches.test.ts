@@ -93,7 +93,7 @@ test('a call gets no score after 30 ms, even if the answer arrives later', async
   expect(counted).toEqual({ late: 1 })
 })
 
-test('three late batches open the circuit, and an answer in time closes it', async () => {
+test('three late batches open the circuit, and a timely answer to a ping closes it', async () => {
   const { runtime, child, counted, late, score, turn } = world()
   for (let batch = 0; batch < 3; batch++) {
     const call = score(inputOf())

@@ -30,7 +30,7 @@ test('a model that takes longer than its time limit is refused', async () => {
   await expect(loadModel(`${SHIPPED}.json`, undefined, 0)).rejects.toThrow('ms for 1 rows instead of at most 0')
 })
 
-test('a model whose manifest was replaced before its file is refused with the hash that the new manifest names', async () => {
+test('a model whose manifest was replaced before its file is refused, and the error contains the hash from the new manifest', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'model-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const manifest = JSON.parse(await readFile(`${SHIPPED}.json`, 'utf8'))

@@ -15,8 +15,8 @@ import { comparable } from '../../../schemas/fraud/profile-contents.ts'
 
 const ENTITY = 'ip:192.0.2.1'
 /**
- * Number of earlier transactions. It exceeds both limits of a profile: the number of transactions that it lists
- * individually, and the number of users that it remembers.
+ * Number of earlier transactions. It exceeds both limits of a profile: the maximum number of transactions that are
+ * listed individually, and the maximum number of users that are remembered.
  */
 const HISTORY = 530
 const SHAPE = PROFILE_SHAPES.ip

@@ -136,7 +136,7 @@ test('the guard moves the blocking rule that was changed last to shadow mode, on
   expect(moveToShadow.mock.calls).toEqual([[NEW], [OLD]])
 })
 
-test('the guard does not move rules if something else blocks payments', async () => {
+test('the guard moves no rule if the rules alone block at most 1 % of the transactions', async () => {
   const { process, moveToShadow, messages } = world()
   const { guard, approve, block } = process()
   approve(1_000)

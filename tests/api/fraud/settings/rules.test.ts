@@ -92,7 +92,7 @@ test('a condition with an unknown name is refused, and the error contains its po
   expect(published).toEqual([])
 })
 
-test('PUT replaces a rule, keeps who created it and when, and accepts a body that the API returned', async () => {
+test('PUT replaces a rule, keeps its creator and creation time, and accepts a body that the API returned', async () => {
   const { send, advance } = await settingsApi()
   const { body: created } = await send('POST', 'rules', { body: { ...RULE, created_by: 'max', mode: 'shadow' } })
   advance(SECOND_MS)

@@ -111,7 +111,7 @@ test('after a gap in which Kafka may have removed tombstones, the table reads th
   expect([table.get('a'), world.begun.at(-1)]).toEqual([1, [0, 0, 0]])
 })
 
-test('if the topic has lost records, the table reads it again and loses the same entries', async () => {
+test('if the topic has lost records, the table reads it again and then contains only what the topic still contains', async () => {
   const world = await tableWorld({})
   for (const [key, value] of [['a', '1'], ['a', '2'], ['b', '3'], ['d', '4']]) world.put(key, value) // biome-ignore format: short
   const { table } = await world.open()
@@ -282,7 +282,7 @@ describe('a snapshot', () => {
   })
 })
 
-test('a table that continues from its snapshot names the leader epochs, so that it notices if the log has lost records since', async () => {
+test('a table that continues from its snapshot passes on the stored leader epochs, so that a loss of records since then is detected', async () => {
   const world = await tableWorld({})
   for (const key of ['a', 'b', 'c']) world.put(key, '1')
   const first = await world.open()

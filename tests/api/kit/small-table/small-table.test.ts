@@ -125,7 +125,7 @@ test('if Kafka is unreachable at the start, the table answers from its snapshot 
   expect(begun[0].reduce((sum, offset) => sum + offset, 0)).toBe(2)
 })
 
-test('the table says that it is stale while Kafka is silent', async () => {
+test('the table reports that it is stale while Kafka is silent', async () => {
   const { broker, open, state } = world()
   put(broker, 'a', 'one')
   const { table, contents } = await open()
@@ -184,7 +184,7 @@ test('a snapshot that is damaged or from another version is ignored', async () =
   }
 })
 
-test('a table that continues from its snapshot names the leader epochs, so that it notices if the log has lost records since', async () => {
+test('a table that continues from its snapshot passes on the stored leader epochs, so that a loss of records since then is detected', async () => {
   const { open, broker, state } = world()
   for (const key of ['a', 'b', 'c']) put(broker, key, 'one')
   const first = await open()

@@ -119,7 +119,7 @@ test('a process loads the snapshot, and reads only later records', async () => {
   expect([...notes.keys()]).toEqual(['a', 'c', 'd'])
 })
 
-test('a process that loads the snapshot names the leader epochs, so that it notices if the log has lost records since', async () => {
+test('a process that loads the snapshot passes on the stored leader epochs, so that a loss of records since then is detected', async () => {
   const { start, epochs } = await saved()
   epochs.length = 0
   await start()

@@ -153,7 +153,7 @@ test('records are sent in the order in which their processes started, even if th
   await expect.poll(() => logged().a, SOON).toEqual(['0', '1', '2'])
 })
 
-test('a folder that never got its name is removed after a day, unless a process has locked it', async () => {
+test('a folder that was not renamed to its final name is removed after a day, unless a process has locked it', async () => {
   const folder = await spoolFolder()
   const madeAt = 1_800_000_000_000
   const [dead, alive, recent] = [0, 1, DAY_MS].map((offset) => `.${String(madeAt + offset).padStart(15, '0')}-id`)

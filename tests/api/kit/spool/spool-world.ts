@@ -33,7 +33,7 @@ export interface WorldOptions {
   readonly files?: SpoolFiles
   readonly broker?: ReturnType<typeof memoryBroker>
   readonly registry?: ReturnType<typeof memoryRegistry>
-  /** The topics that the process knows. Spooled records of other topics need the schema from the spool. */
+  /** The topics for which the process has schemas. Spooled records of other topics need the schema from the spool. */
   // biome-ignore lint/suspicious/noExplicitAny: topics of any values
   readonly topics?: readonly Topic<string, any>[]
   /** Whether the process has reached Kafka and the registry. */

@@ -178,7 +178,7 @@ test('a stopped process leaves the records that it could not send, and the next 
   await expect.poll(() => filesIn(folder), SOON).toHaveLength(1)
 })
 
-test('records that are always spooled wait for the records of a dead process with the same key, even if sending these takes long', async () => {
+test('records that are always spooled wait for the records that a dead process has left for the same key, even if sending these takes long', async () => {
   const folder = await spoolFolder()
   const dead = await spoolWorld({ folder, isConnected: false })
   const always = { ...PATIENT, isAlwaysSpooled: true, isDurable: false }
@@ -235,7 +235,7 @@ test('files are deleted once all their records are sent, while the process conti
   expect(spool.state).toMatchObject({ sent: 2_500, dropped: 0 })
 })
 
-test('a record that is spooled before the registry has answered carries its schema, even to a process that does not know the topic', async () => {
+test('a record that is spooled before the registry has answered carries its schema, so that even a process without the topic can send it', async () => {
   const folder = await spoolFolder()
   const broker = memoryBroker()
   for (const { name } of [plain, swipeEvents]) broker.createTopic({ name, partitions: PARTITIONS })

@@ -75,7 +75,7 @@ const gaps = fc.array(fc.oneof(fc.constantFrom(0, 1e-6, 0.5, 1, 2, 3), fc.double
   maxLength: 60,
 })
 
-/** After this many requests in one turn of the event loop, a further script call begins. */
+/** Maximum number of requests from one turn of the event loop that share a script call. */
 const ASKS_PER_SCRIPT = 16
 
 test('every decision equals that of the exact model, for random arrivals and at window edges', async () => {
@@ -95,7 +95,7 @@ test('every decision equals that of the exact model, for random arrivals and at 
   )
 })
 
-test('a bucket whose capacity is raised so far that it is full only in billions of years still decides', async () => {
+test('a bucket still decides after its capacity is raised so far that filling it takes billions of years', async () => {
   const { store, setTime } = await clocked()
   await setTime(START_US)
   const year = { limit: 1, windowSeconds: 31_536_000 }
@@ -251,7 +251,7 @@ test('a clock that goes backwards frees no units', async () => {
   }
 })
 
-test('after a clock was a day ahead, counters keep what was used, but count on from the present time', async () => {
+test('after a clock was a day ahead, used units still count, as if they had been used when the clock was set back', async () => {
   const { redis, store, setTime } = await clocked()
   for (const burst of [0, 2]) {
     const counter = counterOf({ limit: 2, windowSeconds: 10, burst })
@@ -302,7 +302,7 @@ test('a Cluster of three nodes makes the same decisions, with counters on all no
   })
 })
 
-test('the script is loaded again after Redis has forgotten its scripts', async () => {
+test('the script is loaded again after Redis has lost its scripts', async () => {
   const { store } = await connected(await testStack().redis(), false)
   const admin = new Redis(await testStack().redis())
   onTestFinished(() => admin.disconnect())

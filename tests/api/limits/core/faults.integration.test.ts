@@ -24,7 +24,7 @@ const BLOCKED_MS = 1_500
 const CLUSTER_MASTERS = 3
 /** How long a store waits for Redis in tests that expect an answer. It is long enough for a decision on any machine. */
 const PATIENT_MS = 20_000
-/** Memory that Redis has left for counters. Separate counters for all networks in the test would not fit. */
+/** Memory that is free for counters in Redis. Separate counters for all networks in the test would not fit. */
 const ROOM_BYTES = 4 * 1_024 * 1_024
 const ROUNDS = 60
 const NETWORKS_PER_ROUND = 1_000

@@ -92,7 +92,7 @@ describe('accuracy', () => {
 })
 
 test.each([4, 8, 16])(
-  'once %i instances have learned their shares, their unspent units add up to at most a twentieth of the limit with its burst',
+  'once %i instances have learned their shares, their unspent units add up to at most a twentieth of the sum of limit and burst',
   async (count) => {
     const load = fc.record({
       limit: fc.integer({ min: 1_000, max: 20_000 }),
@@ -190,7 +190,7 @@ test('refused requests do not wait for the store, and one query serves all of th
   expect(exact.state.questions).toBe(questions + 1)
 })
 
-test.each(['hard', 'soft'] as const)('the next query notices units that another instance returns (%s)', async (mode) => {
+test.each(['hard', 'soft'] as const)('the next query finds the units that another instance has returned (%s)', async (mode) => {
   const { stores, exact, advance } = instances(1)
   const take = async (store: CounterStore, counter: Counter) => {
     const [{ taken }] = (await store.decide([{ mode, counter, units: 1 }])) as readonly Reading[]

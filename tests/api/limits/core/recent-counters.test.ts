@@ -22,7 +22,7 @@ test('fewer than 30 of 200,000 counters are mistaken for another, and more than 
   expect(newest.length).toBeGreaterThan(980)
 })
 
-test('forgetting a counter does not forget the counter that has replaced it', () => {
+test('when a counter is forgotten, the counter that has replaced it is kept', () => {
   const recent = recentCounters(1)
   recent.set('one', 1, 0, 0)
   expect(recent.find('one')).toEqual({ held: 1, heldBefore: 0, atUs: 0 })

@@ -168,7 +168,7 @@ describe('an answer', () => {
     expect(counts.size).toBe(0)
   })
 
-  test('a bulk request counts as many requests as it has items, and has no effect if the limit does not allow all of these requests', async () => {
+  test('a bulk request counts as many requests as it has items, and its handler does not run if the limit does not allow all of these requests', async () => {
     const { post, counts } = await limitedApp([{ ...EVERYTHING, limit_count: 10 }])
     const items = (count: number) => Array.from({ length: count }, () => 'item')
     const first = await post('/api/v1/things/bulk', items(7))

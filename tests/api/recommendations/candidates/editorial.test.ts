@@ -10,7 +10,7 @@ function editorial(list: Partial<EditorialList>): EditorialList {
   return { kind: 'LIST', item_ids: [], contexts: [], ...rule, starts_at: START, ends_at: END, updated_at: 0, ...list }
 }
 
-test('items younger than 30 days get a boost of 1.1, unless the editors have set a rule, which applies from its start to its end', () => {
+test('items younger than 30 days get a boost of 1.1; if the editors have set a rule, only this rule applies, from its start to its end', () => {
   expect(boostByEditors(new Map(), START)).toEqual({ factor: 1.1, maxAgeDays: 30 })
   const rule = editorial({ kind: 'NEW_RELEASE_BOOST', factor: 2, max_age_days: 7 })
   const boostAt = (time: number) => boostByEditors(new Map([['new-releases', rule]]), time)

@@ -8,7 +8,7 @@ const AGE = NOW / SALES_HALF_LIFE_MS
 // No parameter may be infinite: JSON represents infinities as null, and the search server refuses a script with a null
 // parameter.
 test.each([null, -1e308, 0, AGE - 1_074, AGE - 1_023, AGE, AGE + 1_023, 1e308])(
-  'the parameters of the script are numbers for the percentile %s, which a forged cursor may contain',
+  'all parameters of the script are numbers, even for the percentile %s, which a forged cursor may contain',
   (salesPercentile) => {
     const query = scoredByRelevance({ match_all: {} }, { now: NOW, salesPercentile })
     const { params } = JSON.parse(JSON.stringify(query)).function_score.script_score.script

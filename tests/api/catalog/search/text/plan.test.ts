@@ -66,7 +66,7 @@ describe('synonyms', () => {
 })
 
 describe('the text query', () => {
-  it('requires every word except those that say little', () => {
+  it('requires all words except units of numbers and function words, unless a function word is the whole query', () => {
     expect(textQuery(plan('fan with remote')).must).toHaveLength(2)
     expect(textQuery(plan('with')).must).toHaveLength(1)
     expect(textQuery(plan('1/2 in')).must).toHaveLength(1)
