@@ -46,7 +46,7 @@ const HOUR_MS = 3_600_000
 /**
  * Writes payments and receipts in transactions for a while, and aborts some of the transactions. Transactions that the
  * broker has aborted are not sent again, because the expected output is computed from the log. Only the last
- * transaction, which ends every partition, is retried until it is committed.
+ * transaction, which contains an end marker for every partition, is retried until it is committed.
  */
 export async function produceInput(transport: Transport, topics: ShopTopics, options: InputOptions): Promise<void> {
   const { batchEveryMs = BATCH_EVERY_MS, accounts = ACCOUNTS, longestNoteBytes } = options

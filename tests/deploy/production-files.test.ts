@@ -248,13 +248,13 @@ describe('ports', () => {
       const checked = [...JSON.stringify(service.healthcheck ?? '').matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port))
       const published = (service.ports ?? []).map((port: string) => Number(port.split(':').at(-1)))
       expect(known).toEqual(expect.arrayContaining([...checked, ...published]))
-      // Only the program that creates the topics has no port.
+      // Each service has a health check on one port, except the program that creates the topics, which has no port.
       expect([name, checked.length]).toEqual([name, service.command.at(-1) === 'deploy/local/topics.ts' ? 0 : 1])
     }
   })
 })
 
-test('the readiness probe of each pod waits longer than a report takes while a server hangs', () => {
+test('the timeout of each readiness probe exceeds the time that a readiness report takes while a server hangs', () => {
   const MS_PER_SECOND = 1_000
   const timeouts = workloads.map((workload) => containerOf(workload).readinessProbe.timeoutSeconds * MS_PER_SECOND)
   expect(timeouts.filter((timeoutMs) => timeoutMs <= PROBE_TIMEOUT_MS)).toEqual([])
@@ -353,7 +353,8 @@ describe('the image', () => {
   })
 
   /**
-   * Returns the path if a file has this path, and nothing otherwise. Code may also name a folder by a URL.
+   * Returns a list with the path if it is the path of a file. Returns an empty list otherwise, because a URL in the
+   * code may also name a folder.
    */
   function existing(path: string): string[] {
     try {
@@ -454,7 +455,8 @@ describe('monitoring', () => {
       'millrace_records_skipped_total',
       'millrace_records_dropped_total',
       'millrace_sink_deliveries_total',
-      // Records are lost while no worker runs. The next worker counts them when it starts, before its metrics are read.
+      // Records can be lost while no worker runs. The next worker counts them when it starts, so its first reported
+      // value already includes them.
       'millrace_sink_lost_records_total',
     ]
     const counting = rules.filter(({ expr }) => late.some((metric) => new RegExp(`increase\\(${metric}`).test(expr)))

@@ -137,7 +137,7 @@ describe('GET /v1/trends', () => {
     expect(redis.state.reads - first).toBe(3)
   })
 
-  test('a cached answer is reused while the position of its partition is unchanged, which is queried at most once a second', async () => {
+  test('a cached answer is reused while the position of its partition is unchanged, and the position is queried at most once a second', async () => {
     const { app, answers, putList, redis, clock } = await trendsApi()
     const ask = async (target: string) => (await app.request(target, {}, { incoming: { url: target } })).status
     const woeids = [1, LONDON, 2459115, 23424977]
