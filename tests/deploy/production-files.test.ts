@@ -215,7 +215,8 @@ describe('ports', () => {
     const scraped = Number(workload.spec.template.metadata.annotations['prometheus.io/port'])
     const declared = ports.map(({ containerPort }: Document) => containerPort)
     expect(declared).toEqual(portsOf(env))
-    // Connections of callers can use up the ports of an API, but not the port for operations.
+    // The liveness probe uses the port for operations. Callers can use up the connections of the other ports of an API,
+    // but not of this port.
     const internal = ports.find(({ containerPort }: Document) => containerPort === scraped).name
     expect([livenessProbe.httpGet, readinessProbe.httpGet]).toEqual([
       { path: '/livez', port: internal },

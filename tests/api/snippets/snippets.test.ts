@@ -157,7 +157,7 @@ describe('creating a snippet', () => {
   })
 })
 
-describe('the creation rate', () => {
+describe('the limit of the creation rate', () => {
   /** Creates a limiter with the seeded rules and in-memory counters. */
   function limitsInForce(): RequestLimits {
     const { store } = exactCounters(() => START * 1_000)
