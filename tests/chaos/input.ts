@@ -39,7 +39,7 @@ const MAX_AMOUNT = 1_000
  */
 const RECEIPT_LAG_BATCHES = 12
 const SHARE_WITHOUT_RECEIPT = 0.05
-/** Share of transactions that the producer aborts. The shop must never see their records. */
+/** Share of transactions that the producer aborts. The shop must never process their records. */
 const SHARE_ABORTED = 0.15
 const HOUR_MS = 3_600_000
 

@@ -162,7 +162,7 @@ export async function recommendationsApi({ open = openModel, readMs = 1_000 } = 
     state,
     published,
     metrics,
-    /** Delivers a record to the followers of its topic. */
+    /** Delivers a record to the subscriber of its topic. */
     feed,
     putItem(itemId: bigint, item: Partial<RecommendationItem>): void {
       const whole: RecommendationItem = {

@@ -95,7 +95,7 @@ test.each([
   expect(published).toEqual([])
 })
 
-test('an error names at most 20 wrong topics, and truncates long ones', async () => {
+test('an error names at most 20 wrong topics, and long topics are truncated', async () => {
   const { send, bearer } = await trendsApi()
   const headers = await bearer({ sub: '1' })
   const exclude_topics = Array.from({ length: 1_000 }, () => '#')
