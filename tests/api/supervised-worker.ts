@@ -17,8 +17,8 @@ export interface SupervisedWorker extends Pick<WorkerProcess, 'child' | 'isReady
 /** How long a typical supervisor waits before it restarts a process. */
 const RESTART_AFTER_MS = 500
 /**
- * Time limit of a restart. It is longer than any server is down in a test. After this time, `restart` throws the
- * worker's last error.
+ * Time limit of a restart. Tests do not stop a server for that long. After this time, `restart` throws the worker's
+ * last error.
  */
 const RESTART_DEADLINE_MS = 90_000
 

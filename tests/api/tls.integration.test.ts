@@ -49,7 +49,7 @@ test('the process serves TLS to clients with and without a certificate, and plai
   const client = clientAuthority.issue({ commonName: 'payments', usage: 'client' })
   expect((await get('/livez', client)).status).toBe(200)
   expect((await get('/livez')).status).toBe(200)
-  // A certificate permits only the routes that accept it.
+  // A certificate is sufficient only for routes that accept certificates.
   expect((await get('/v1/me/interests', client)).status).toBe(401)
   expect((await fetch(`${api.url}/livez`)).status).toBe(200)
 })

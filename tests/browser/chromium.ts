@@ -55,7 +55,7 @@ export function useChromium() {
   beforeEach(({ skip }) => skip(executablePath === undefined, 'Chromium is not installed: apt-get install chromium'))
   afterAll(() => browser?.close(), SETUP_TIMEOUT_MS)
 
-  /** Opens an empty page. Relative URLs refer to `origin`, and requests to other origins are complaints. */
+  /** Opens an empty page. Relative URLs refer to `origin`, and requests to other origins are recorded as complaints. */
   return async function open(origin: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
     const context = await browser.newContext({ baseURL: origin, ...options })
     context.setDefaultTimeout(ACTION_TIMEOUT_MS)

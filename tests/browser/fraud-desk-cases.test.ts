@@ -109,7 +109,7 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     await page.getByText('Somebody else has changed this').waitFor()
     await page.getByText('Verdict false positive by bob').waitFor()
     expect(found).toMatchObject({ verdict: 'FALSE_POSITIVE' })
-    // The analyst can now correct this verdict knowingly.
+    // The page now shows this verdict, so the analyst can correct it.
     expect(await page.getByLabel('Notes (a correction needs a reason)').inputValue()).toBe('stolen')
     await page.getByRole('button', { name: 'Confirm' }).click()
     await page.getByText('Recorded as confirmed fraud.').waitFor()

@@ -67,7 +67,7 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
     expect(await page.getByLabel('Notes on the case').inputValue()).toBe('second')
   })
 
-  test('changes of a rule that are not saved when another rule or part is opened appear again with their own rule', async () => {
+  test('unsaved changes to a rule appear again with their own rule after another rule or another part of the desk was opened', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()
     await page.getByLabel('Condition').fill('txn.amount > 5000')
@@ -89,7 +89,8 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
     await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByText('Saved.').waitFor()
     expect(fakes.rules[1]).toMatchObject({ condition: 'txn.amount > 5000', priority: 7 })
-    // The rule is no longer a draft, and “Close” discards the changes of the new rule.
+    // After the save, the page keeps no unsaved changes to the rule. “Close” discards what was entered for the new
+    // rule.
     await page.getByRole('link', { name: 'seed-impossible-travel' }).click()
     await page.getByRole('link', { name: 'night' }).click()
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()
@@ -100,7 +101,7 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
     expect(await page.getByLabel('Id', { exact: true }).inputValue()).toBe('')
   })
 
-  test('kept changes of a rule do not overwrite the change of another analyst', async () => {
+  test('unsaved changes to a rule that the page has kept do not overwrite a change by another analyst', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()
     await page.getByLabel('Name').fill('Payments at night')
@@ -135,7 +136,7 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
   })
 
   test.each(['another case', 'a refused assignment'])(
-    'after %s, unsaved notes say that the notes of the case have changed',
+    'after %s, the page shows the changed notes of the case next to the unsaved notes',
     async (after) => {
       const { page, fakes } = await opened({ hash: CASE })
       await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
@@ -154,7 +155,7 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
     },
   )
 
-  test('notes that somebody else has saved are not replaced unseen', async () => {
+  test('notes that somebody else has saved are shown before they can be replaced', async () => {
     const { page, fakes } = await opened({ hash: CASE })
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
     await page.getByLabel('Notes on the case').fill('called the user')
@@ -165,7 +166,7 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
     expect(await page.getByLabel('Notes on the case').inputValue()).toBe('called the user')
   })
 
-  test('signing out asks first if a user would lose notes, changes of a rule, or changes that are being sent', async () => {
+  test('signing out asks first if a user would lose notes, changes to a rule, or changes that are being sent', async () => {
     const { page, fakes } = await opened({ hash: CASE })
     const question = page.getByRole('button', { name: 'Sign out and lose what is not saved?' })
     const signOut = page.getByRole('button', { name: 'Sign out', exact: true })
@@ -198,7 +199,7 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
     expect(fakes.rules[1].name).toBe('Rule night')
   })
 
-  test('changes of a rule count as saved even if the analyst opens another rule while they are being saved, and then returns', async () => {
+  test('changes to a rule count as saved even if the analyst opens another rule while they are being saved, and then returns', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()
     const waiting: Route[] = []
@@ -227,7 +228,7 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
     const { page } = await opened({ hash: CASE })
     page.removeAllListeners('dialog')
     page.on('dialog', (dialog) => dialog.dismiss())
-    /** Reloads the page, and returns whether the browser asks before. */
+    /** Reloads the page, and returns whether the browser asks first. */
     const isAsked = async () => {
       const asked = Promise.race([page.waitForEvent('dialog').then(() => true), page.waitForEvent('load').then(() => false)])
       await page.evaluate(() => void setTimeout(() => location.reload()))

@@ -55,7 +55,7 @@ describe('the rules on the desk of fraud scoring in Chromium, with a fake API be
     await expect.poll(() => page.locator('#faults li').count()).toBe(0)
   })
 
-  test("the page puts the server's version of a rule into force, even if somebody has changed the rule since the list was read", async () => {
+  test('the button to go live puts the current version of a rule into force, even if somebody has changed the rule since the list was read', async () => {
     const { page, fakes } = await opened({ hash: '#rules' })
     await page.getByRole('button', { name: 'Go live: night' }).waitFor()
     Object.assign(fakes.rules.find(({ rule_id }) => rule_id === 'night')!, { condition: 'txn.amount > 5000', priority: 7 })

@@ -9,7 +9,7 @@ async function saveNotes(page: Page, notes: string) {
   await page.getByRole('button', { name: 'Save notes' }).click()
 }
 
-describe('the desk of fraud scoring while servers are slow or away, with a fake API behind the real sign-in', () => {
+describe('the desk of fraud scoring while servers are slow or unreachable, with a fake API behind the real sign-in', () => {
   const opened = useDesk()
 
   test('while a verdict is being sent, the page says so, and the next case can be judged', async () => {

@@ -172,8 +172,8 @@ function windowFaults(payments: Log<Payment>, windows: Log<WindowEntry>): string
 }
 
 /**
- * Checks that each of a region's totals continues from the previous one, and that the last equals the sum of its
- * payments.
+ * Checks that each total of a region is the previous total plus the added sum, and that the last total is the sum of
+ * the region's payments.
  */
 function regionFaults(payments: Log<Payment>, regions: Log<RegionEntry>): string[] {
   const wanted = new Map<string, number>()

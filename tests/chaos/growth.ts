@@ -11,11 +11,11 @@ export interface Growth {
   readonly meanRssBytes: number
   /** Slope of the least-squares line through the memory samples. */
   readonly rssBytesPerHour: number
-  /** Rise of the fitted line over the measured period, as a share of the mean. */
+  /** Rise of the fitted line from the end of the warm-up to the last sample, as a share of `meanRssBytes`. */
   readonly rssRise: number
-  /** Highest number of handles in the first third of the samples. */
+  /** Highest number of handles in the first third of the samples after the warm-up. */
   readonly firstHandles: number
-  /** Highest number of handles in the last third of the samples. */
+  /** Highest number of handles in the last third of the samples after the warm-up. */
   readonly lastHandles: number
 }
 

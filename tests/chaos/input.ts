@@ -39,14 +39,14 @@ const MAX_AMOUNT = 1_000
  */
 const RECEIPT_LAG_BATCHES = 12
 const SHARE_WITHOUT_RECEIPT = 0.05
-/** Share of transactions that the producer aborts. The shop must never see their records. */
+/** Share of transactions that the producer aborts. The shop must never process their records. */
 const SHARE_ABORTED = 0.15
 const HOUR_MS = 3_600_000
 
 /**
  * Writes payments and receipts in transactions for a while, and aborts some of the transactions. Transactions that the
  * broker has aborted are not sent again, because the expected output is computed from the log. Only the last
- * transaction, which ends every partition, is retried until it is committed.
+ * transaction, which contains an end marker for every partition, is retried until it is committed.
  */
 export async function produceInput(transport: Transport, topics: ShopTopics, options: InputOptions): Promise<void> {
   const { batchEveryMs = BATCH_EVERY_MS, accounts = ACCOUNTS, longestNoteBytes } = options

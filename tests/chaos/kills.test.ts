@@ -17,7 +17,7 @@ const { seed, rounds, parts } = settings
 const TWEETS_PER_SECOND = 40
 const SECOND_MS = 1_000
 const WINDOW_SECONDS = 3_600
-/** How long an incident takes with the wait for the next window, if the machine is not busy. */
+/** Usual duration of an incident and of the wait for the next window, on an idle machine. */
 const ROUND_SECONDS = 50
 /**
  * Added to the ids at each repetition of the recording. It is larger than the difference between any two ids in the
@@ -67,7 +67,10 @@ async function tweetsFromNow(): Promise<() => LiveEvent> {
   }
 }
 
-/** The incident that a round causes, for each part. */
+/**
+ * Functions that cause the incident of a part, keyed by part. Each round calls each of them once, with the number of
+ * the round.
+ */
 const INCIDENTS: Readonly<Record<string, (round: number) => Promise<void>>> = {
   worker: (round) => trial.kill(system.workers[round % system.workers.length]),
   kafka: () => trial.kill(system.kafka),
@@ -79,7 +82,7 @@ const INCIDENTS: Readonly<Record<string, (round: number) => Promise<void>>> = {
   leave: (round) => leaveAndComeBack(system.workers[round % system.workers.length]),
 }
 const names = parts ?? Object.keys(INCIDENTS)
-/** About as many tweets as the last window contains. The usual counts of terms are derived from them. */
+/** Approximate number of tweets in the last window. The usual counts of terms are derived from this number. */
 const USUAL_TWEETS = TWEETS_PER_SECOND * Math.min(WINDOW_SECONDS, rounds * names.length * ROUND_SECONDS)
 
 test(
@@ -104,8 +107,9 @@ test(
       say(`round ${round} of ${rounds} is over`)
     }
     await trial.endInput()
-    // This check reads the log. If a record has no time of acknowledgement, such as the second record of a tweet that
-    // was sent twice, the time of the check takes its place. `isExact` compares these times with the end of the window.
+    // This check reads the log before the next window is due. A record without a time of acknowledgement, such as the
+    // second record of a tweet that was sent twice, counts as acknowledged when a check first reads it. If that
+    // happened after the window was due, `isExact` would be false.
     await trial.checkPublished()
     const windowEnd = await trial.nextWindow({ wholeMinute: true })
     await trial.checkPublished()

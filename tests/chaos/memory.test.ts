@@ -183,8 +183,9 @@ async function run(seed: number): Promise<string[]> {
   }
 
   /**
-   * Once every partition has sent a time from a correct clock, records that the jump of a corrected clock no longer has
-   * an effect. A time from a correct clock replaces all earlier ones.
+   * Ends the clock jump once the clock has been corrected and every partition has sent a later time from a correct
+   * clock. Such a time replaces all earlier times, so the wrong times no longer have an effect. Adds the ranges of
+   * times that may have closed with too few payments to `doubtful`.
    */
   function endDoubt(): void {
     if (jump?.backAt === undefined) return
@@ -194,8 +195,8 @@ async function run(seed: number): Promise<string[]> {
     if (last.size < PARTITIONS || [...last.values()].some((time) => time < backAt || time > now)) return
     doubtful.push([from, now], [from + offsetMs, now + offsetMs])
     jump = undefined
-    // Kills the worker at a step of its next commit, because the times of its partitions have just gone back to the
-    // present. After this, no worker may still rely on the future times that the slot announced.
+    // The times of the worker's partitions have just gone back to the present. The worker is killed at a step of its
+    // next commit, to check that no worker still relies on the future times that it had sent.
     slot.trap = { step: pick(random, STEPS), error: new Killed('killed when its clock was right again') }
   }
 

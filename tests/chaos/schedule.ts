@@ -162,7 +162,7 @@ export const FAULT_KINDS = Object.keys(DRAW) as FaultKind[]
 /**
  * Numbers of brokers for which a kind of fault may be drawn; a kind without an entry may be drawn for any number.
  * `disk-full` is not drawn for 3 brokers. It needs a small disk, and trials with 3 brokers have so much input that the
- * state of the workers does not fit on one.
+ * state of a worker does not fit on such a disk.
  */
 const BROKERS_OF: { readonly [Kind in FaultKind]?: readonly number[] } = {
   move: [2],

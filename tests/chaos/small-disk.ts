@@ -14,7 +14,7 @@ const FILLER = 'filler'
 export interface SmallDisk {
   /** The folder's path as seen from other processes. */
   readonly reach: string
-  /** Command prefix that runs a program inside the mount namespace, where it sees the small disk. */
+  /** Command prefix that runs a program inside the mount namespace, where the folder is on the small disk. */
   readonly enter: readonly string[]
   /** Name of the file that fills the disk. */
   readonly filler: string

@@ -215,7 +215,8 @@ describe('ports', () => {
     const scraped = Number(workload.spec.template.metadata.annotations['prometheus.io/port'])
     const declared = ports.map(({ containerPort }: Document) => containerPort)
     expect(declared).toEqual(portsOf(env))
-    // Connections of callers can use up the ports of an API, but not the port for operations.
+    // The liveness probe uses the port for operations. Callers can use up the connections of the other ports of an API,
+    // but not of this port.
     const internal = ports.find(({ containerPort }: Document) => containerPort === scraped).name
     expect([livenessProbe.httpGet, readinessProbe.httpGet]).toEqual([
       { path: '/livez', port: internal },
@@ -248,13 +249,13 @@ describe('ports', () => {
       const checked = [...JSON.stringify(service.healthcheck ?? '').matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port))
       const published = (service.ports ?? []).map((port: string) => Number(port.split(':').at(-1)))
       expect(known).toEqual(expect.arrayContaining([...checked, ...published]))
-      // Only the program that creates the topics has no port.
+      // Each service has a health check on one port, except the program that creates the topics, which has no port.
       expect([name, checked.length]).toEqual([name, service.command.at(-1) === 'deploy/local/topics.ts' ? 0 : 1])
     }
   })
 })
 
-test('the readiness probe of each pod waits longer than a report takes while a server hangs', () => {
+test('the timeout of each readiness probe exceeds the time that a readiness report takes while a server hangs', () => {
   const MS_PER_SECOND = 1_000
   const timeouts = workloads.map((workload) => containerOf(workload).readinessProbe.timeoutSeconds * MS_PER_SECOND)
   expect(timeouts.filter((timeoutMs) => timeoutMs <= PROBE_TIMEOUT_MS)).toEqual([])
@@ -353,7 +354,8 @@ describe('the image', () => {
   })
 
   /**
-   * Returns the path if a file has this path, and nothing otherwise. Code may also name a folder by a URL.
+   * Returns a list with the path if it is the path of a file. Returns an empty list otherwise, because a URL in the
+   * code may also name a folder.
    */
   function existing(path: string): string[] {
     try {
@@ -454,7 +456,8 @@ describe('monitoring', () => {
       'millrace_records_skipped_total',
       'millrace_records_dropped_total',
       'millrace_sink_deliveries_total',
-      // Records are lost while no worker runs. The next worker counts them when it starts, before its metrics are read.
+      // Records can be lost while no worker runs. The next worker counts them when it starts, so its first reported
+      // value already includes them.
       'millrace_sink_lost_records_total',
     ]
     const counting = rules.filter(({ expr }) => late.some((metric) => new RegExp(`increase\\(${metric}`).test(expr)))

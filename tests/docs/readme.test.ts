@@ -34,7 +34,7 @@ async function faultsOf(files: Readonly<Record<string, string>>): Promise<string
   const compilerOptions = { rootDirs: [ROOT, folder.path] }
   const config = { extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: [], files: Object.keys(files) }
   writeFileSync(join(folder.path, 'tsconfig.json'), JSON.stringify(config))
-  // Several threads of the compiler would check some types more than once.
+  // With several threads, the compiler would check some types more than once.
   const args = [COMPILER, '--singleThreaded', '--pretty', 'false', '-p', folder.path]
   const run = promisify(execFile)(process.execPath, args, { cwd: folder.path })
   const { stdout } = await run.catch((failed: { stdout: string }) => failed)

@@ -18,8 +18,8 @@ const SEED = 7
 /** Tweets per second. */
 const RATE = 4
 /**
- * When the pipeline runs, in minutes after the start: across a full hour, across the time at which the first terms get
- * learned baselines, and a bit later.
+ * Periods in which the pipeline runs, in minutes after the start. The first period crosses a full hour. The third one
+ * crosses the time at which the first terms get learned baselines.
  */
 const RUNS = [
   [0, 4],
@@ -102,7 +102,7 @@ test.each([
   ['the earlier lists', { ...past, histories: NO_PAST.histories }, / has the label null instead of /],
   ['the baselines', { ...past, baselines: NO_PAST.baselines }, / has the velocity /],
 ])(
-  'a pipeline that ignores %s is noticed',
+  'a pipeline that ignores %s is reported',
   (_, written, reason) => {
     const { faults } = faultsOf(written, RUNS.slice(0, 2))
     expect(faults).toContainEqual(expect.stringMatching(reason))

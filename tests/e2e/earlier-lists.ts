@@ -15,7 +15,7 @@ export interface Bounds {
 
 interface EarlierLists {
   firstList: number | undefined
-  /** The mean counts of the listed terms without a baseline, of the last lists, oldest first. */
+  /** For each of the last lists, oldest first: the mean count of its terms without a baseline. */
   means: { readonly windowEnd: number; readonly mean: Bounds }[]
   /** For each term: the hour of the first list that contained the term. Its baseline is learned from then on. */
   readonly tracked: Map<string, number>
@@ -57,7 +57,8 @@ export function earlierLists(past: Past = NO_PAST): Earlier {
       const baseline = past.baselines.get(termKey(woeid, term))
       if (baseline !== undefined) return usualIn(baseline.counts, baseline.since, windowEnd)
       const since = of(woeid).tracked.get(term)
-      // Whether there is a usual count does not depend on the counts, whose computation takes long.
+      // Whether a term has a usual count does not depend on its hourly counts. Computing these takes long, so they are
+      // computed only if it has one.
       return usualIn(new Map(), since, windowEnd) === undefined ? undefined : usualIn(hourly(), since, windowEnd)
     },
     meanOfNewTerms: (woeid, windowEnd) => aMinuteBefore(of(woeid).means, windowEnd)?.mean ?? { least: 0, most: 0 },

@@ -132,10 +132,12 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const WEEK_HOURS = 168
 const EARLIER_MEAN = 2
-/** "viral" is compared with 2, "trending" with 10 and "usual" with 20; "new" has no baseline. */
+/** Usual counts of the terms with a baseline. The term "new" has none. */
 const USUAL = { viral: 2, trending: 10, usual: 20 }
 const COUNTS = { viral: 30, trending: 40, usual: 30, new: 25 }
-/** End of a window in the middle of an hour, whose usual count lies between those of two hours. */
+/**
+ * End of a window that covers halves of two hours. A usual count for it lies between the usual counts of the two hours.
+ */
 const HALF_PAST = NOON + 30 * MINUTE
 
 function pastOf({ firstList }: { firstList: number }): Past {

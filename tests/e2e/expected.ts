@@ -24,7 +24,7 @@ const LEAST_COMMON = 4
  * impossible that half of 24 randomly drawn tweets contain both terms.
  */
 const LEAST_SHARE = 0.15
-/** Relative error of the computed numbers. */
+/** Tolerance for rounding errors, relative to the computed number. */
 const ROUNDING = 1e-9
 
 /** A tweet in the log, and a time by which it was certainly in the log. */
@@ -64,7 +64,7 @@ export interface Expected {
 /**
  * @param log in log order, partition by partition
  * @param counted the tweets of the log that are counted, if the caller has already computed them
- * @param earlier the lists that were checked before
+ * @param earlier what the lists that were checked before say about the next lists
  */
 export function expectedLists(
   log: readonly KnownTweet[],
@@ -203,7 +203,7 @@ export function expectedLists(
     return found.map((fault) => `${woeid} at ${new Date(window_end).toISOString()}: ${fault}`)
   }
 
-  /** Keeps what later lists depend on. The counts of variants are not published, so they may have bounds. */
+  /** Keeps what later lists depend on. The counts of variants are not published, so only bounds for them are known. */
   function note(list: PublishedList, right: ReadonlyMap<string, Bounds>): void {
     const { woeid, window_end, entries } = list
     const isNew = (term: string) => usualOf(woeid, term, window_end).isNew

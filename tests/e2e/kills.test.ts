@@ -10,7 +10,10 @@ import { writePast } from './write-past.ts'
 /** Seed for the tweets and the times of the kills. tests/chaos runs many other seeds. */
 const SEED = 20260115
 const TWEETS_PER_SECOND = 200
-/** About as many events as are sent until the last kill. The usual counts of terms are derived from them. */
+/**
+ * Approximate number of events that are sent until the last kill. The usual counts of terms are derived from this
+ * number.
+ */
 const USUAL_EVENTS = 5_000
 /** Upper bound for the random pause between two incidents. */
 const WITHIN_MS = 8_000
@@ -44,8 +47,9 @@ test(
     await randomMoment(random, WITHIN_MS)
     await leaveAndComeBack(system.workers[1])
     await running.endInput()
-    // This check reads the log. If a record has no time of acknowledgement, such as the second record of a tweet that
-    // was sent twice, the time of the check takes its place. `isExact` compares these times with the end of the window.
+    // This check reads the log before the next window is due. A record without a time of acknowledgement, such as the
+    // second record of a tweet that was sent twice, counts as acknowledged when a check first reads it. If that
+    // happened after the window was due, `isExact` would be false.
     await running.checkPublished()
     const windowEnd = await running.nextWindow({ wholeMinute: true })
     await running.checkPublished()

@@ -263,7 +263,7 @@ function noLabels(): Record<Label, number> {
   return { Trending: 0, Viral: 0, none: 0 }
 }
 
-/** Asserts that the checked lists contain enough trends of each kind, so that checks of labels mean something. */
+/** Asserts that the checked lists contain enough trends of each kind, so that the checks of labels are meaningful. */
 export function expectLabels({ known, fresh }: LabelCounts): void {
   for (const label of ['Trending', 'Viral', 'none'] as const) expect(known[label], label).toBeGreaterThanOrEqual(LEAST_LABELS)
   expect(fresh.none, 'terms without baseline').toBeGreaterThanOrEqual(LEAST_LABELS)

@@ -33,7 +33,7 @@ const EARLIER_MEAN = 2.25
 export interface PastBaseline {
   /** The first observed hour, since 1970. */
   readonly since: number
-  /** The counts of the hours with contributions, by hour since 1970. All of them are in the week before the test. */
+  /** The counts of the hours with contributions, by hour since 1970. All of them lie about a week before the test. */
   readonly counts: ReadonlyMap<number, number>
 }
 

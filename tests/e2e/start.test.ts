@@ -21,7 +21,7 @@ const READY_TIMEOUT_MS = 90_000
 const FIRST_TRENDS_TIMEOUT_MS = 120_000
 const STOP_TIMEOUT_MS = 60_000
 const TEST_TIMEOUT_MS = 300_000
-/** Every JVM reads this variable, so the broker gets these options without a setting of its own. */
+/** Every JVM reads this variable, so the broker gets these options although Millrace has no setting for them. */
 const FAST_JAVA = { JAVA_TOOL_OPTIONS: TEST_JAVA_OPTIONS.join(' ') }
 
 /**

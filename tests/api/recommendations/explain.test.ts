@@ -54,7 +54,7 @@ test('the page shows the user, the list, which items were moved, and all candida
   for (const name of RANKING_FEATURES) expect(html).toContain(`>${name.replaceAll('_', ' ')}</th>`)
 })
 
-test('a page with hundreds of numbers creates no number format', async () => {
+test('a page with hundreds of numbers creates no Intl.NumberFormat object', async () => {
   const created = vi.spyOn(Intl, 'NumberFormat')
   onTestFinished(() => created.mockRestore())
   const { html } = await open('explain?user_id=42')
@@ -149,7 +149,7 @@ test('the page compares the metrics of trained versions, and those of groups of 
   expect((await open('explain')).html).toContain('The training runs cannot be read now.')
 })
 
-test('a group of users is named by its minimum number of interactions, and its metrics are read back as they were written', () => {
+test('each group of users is identified by its minimum number of interactions, and its metrics are read back unchanged', () => {
   expect([0, 1, 9, 10, 49, 50, 5_000].map(interactionGroup)).toEqual([0, 1, 1, 10, 10, 50, 50])
   const groups = [
     { from: 0, questions: 3, candidate: 0.1, inForce: 0 },

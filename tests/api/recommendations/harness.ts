@@ -24,7 +24,10 @@ import { userFeaturesView } from '../../../state/views/recommendations/users.ts'
 import type { ViewOperation } from '../../../state/views/view.ts'
 import { START, testApp } from '../kit/harness.ts'
 
-/** The folder is created with the first API, because hooks do not run in a file whose tests are all skipped. */
+/**
+ * A temporary folder, created with the first API. If it were created on import, a file whose tests are all skipped
+ * would leave it behind, because `afterAll` hooks do not run in such a file.
+ */
 let folder: string | undefined
 afterAll(() => {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
@@ -159,7 +162,7 @@ export async function recommendationsApi({ open = openModel, readMs = 1_000 } = 
     state,
     published,
     metrics,
-    /** Delivers a record to the followers of its topic. */
+    /** Delivers a record to the subscriber of its topic. */
     feed,
     putItem(itemId: bigint, item: Partial<RecommendationItem>): void {
       const whole: RecommendationItem = {

@@ -5,7 +5,7 @@ import { similarRoute } from '../../../api/recommendations/similar/routes.ts'
 import { putPreferencesRoute } from '../../../api/recommendations/users/routes.ts'
 import { RECOMMENDATIONS_LIMITS } from '../../../schemas/recommendations/limits.ts'
 
-test('the seeded limits name the routes, and a batch counts as one request per event', () => {
+test('each seeded limit has the path of a route, and a batch counts as one request per event', () => {
   const patterns = RECOMMENDATIONS_LIMITS.map(({ endpoint_pattern }) => endpoint_pattern)
   expect(patterns).toEqual([
     `POST ${postEventRoute.path}`,

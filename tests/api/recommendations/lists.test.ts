@@ -84,7 +84,7 @@ test('the default kind of list depends on the context, and a list about an item 
   expect(await sourcesOf('limit=50&context=product_page&rec_type=personalized')).toEqual(expect.arrayContaining(['1', '2', null]))
 })
 
-test('each older view has 0.8 times the weight of the next newer one, and 5 views are added to the views of each item', async () => {
+test('each view has 0.8 times the weight of the next newer view, and 5 is added to the view count of each item', async () => {
   api.putUser('42:self', { page: null, self: self([1n, 2n, 3n]) })
   for (const itemId of [1n, 3n]) api.putNeighbours(itemId, [{ itemId: 33n, weight: itemId === 1n ? 3 : 6 }])
   const { recommendations } = await list('limit=50&explain=true', 'internal')
@@ -202,7 +202,7 @@ test('hidden and inactive items are not in a list, not even on later pages', asy
   expect(all).not.toContain('12')
 })
 
-test("trending items are those of the user's age group or country, whichever is the first with enough events, and otherwise those of all users", async () => {
+test("trending items come from the user's age group, from the country if the age group has too few events, and otherwise from all users", async () => {
   api.putUser('42:self', { page: null, self: self([], { interactions: 0, country: 'DE', age_bucket: '25-34' }) })
   const trending = async () => idsOf(await list('rec_type=trending')).slice(0, 1)
   expect(await trending()).toEqual(['90'])
@@ -232,7 +232,7 @@ test('unknown and inactive items take up no places among the trending and editor
   expect(idsOf(await list('rec_type=trending'))[0]).toBe('70')
 })
 
-test('while a group has no new events, its events decay until the list of the wider group replaces its list', async () => {
+test('while a group has no new events, its event count decays until trending items come from a wider group', async () => {
   api.putUser('42:self', { page: null, self: self([], { interactions: 0, country: 'DE', age_bucket: '25-34' }) })
   api.putTrending('age:25-34', [60n], 200)
   api.putTrending('country:DE', [50n], 400)
@@ -309,7 +309,7 @@ test('a list is degraded if Redis contains an unreadable page of watched items o
   expect((await ask()).degraded).toEqual(['features', 'titles'])
 })
 
-test('while the view is being rebuilt, a user does not count as a new user who has watched nothing', async () => {
+test('while the view is being rebuilt, a missing user does not count as new: lists are degraded, and features and preferences get a 503', async () => {
   api.state.isRedisEmptied = true
   expect((await list()).degraded).toEqual(['features'])
   const features = await api.send('GET', '/internal/features/user/42', { user: 'x', scope: 'internal' })
@@ -405,7 +405,7 @@ test('explain shows the channel and the features of an item, and the list is rec
   expect(value.items[0].features).toEqual(RANKING_FEATURES.map((name) => features[name]))
 })
 
-test('similar items are ranked by the weight of their pair divided by the square root of the product of their view counts, and name what they share', async () => {
+test('similar items are ranked by the weight of their pair divided by the square root of the product of their view counts, and the shared attributes are returned', async () => {
   api.putStats(22n, 1_000)
   api.putNeighbours(2n, [
     { itemId: 22n, weight: 6 },
@@ -421,7 +421,7 @@ test('similar items are ranked by the weight of their pair divided by the square
   })
 })
 
-test('similar items name the shared genres, the shared category and other shared attributes', async () => {
+test('the shared attributes of similar items contain the shared genres, the shared category and other shared attributes', async () => {
   const saw = { category_path: 'Tools/Saws', attributes: { genres: 'Wood|Metal', brand: 'Acme', colour: 'red' } }
   api.putItem(201n, saw)
   api.putItem(202n, { ...saw, attributes: { genres: 'Metal|Garden', brand: 'Acme', colour: 'blue' } })

@@ -125,9 +125,9 @@ test(
     const first = async () => (await list('23', 'limit=50')).body.recommendations.map(({ item_id }: { item_id: string }) => item_id)
     const [item] = await first()
     expect((await stack.send('POST', 'me/not-interested', { body: { item_id: item }, headers })).status).toBe(202)
-    await waitUntil(async () => !(await first()).includes(item), { what: 'the hidden item to leave', ...SOON })
+    await waitUntil(async () => !(await first()).includes(item), { what: 'a list without the hidden item', ...SOON })
     expect((await stack.send('DELETE', `me/not-interested/${item}`, { headers })).status).toBe(202)
-    await waitUntil(async () => (await first()).includes(item), { what: 'the item to return', ...SOON })
+    await waitUntil(async () => (await first()).includes(item), { what: 'a list with the item that was hidden', ...SOON })
   },
   TEST_MS,
 )
@@ -145,7 +145,7 @@ test(
     const inactive = { title: 'Gone', status: 'INACTIVE' }
     const headers = { 'content-type': 'application/json', ...service }
     await fetch(`${stack.apis[0].url}/internal/items/${item}`, { method: 'PUT', headers, body: JSON.stringify(inactive) })
-    await waitUntil(async () => (await find()) === undefined, { what: 'the item to leave', ...SOON })
+    await waitUntil(async () => (await find()) === undefined, { what: 'a list without the inactive item', ...SOON })
     expect((await stack.send('GET', `items/${item}/similar`)).body.error).toBe('item_not_found')
     expect((await stack.send('DELETE', 'editorial-lists/picks', { headers: admin })).status).toBe(204)
   },

@@ -15,7 +15,7 @@ function item(status: RecommendationItem['status'], updated_at: number): Recomme
   }
 }
 
-test('if the topic of items is created again, its items replace newer items of the old topic, whether they are active or not', async () => {
+test('if the topic of items is created again, its active and inactive items replace items of the old topic, even if those are newer', async () => {
   let apply = (_itemId: bigint, _item: RecommendationItem | undefined, _replaces: boolean): void => undefined
   let held = (): Iterable<bigint> => []
   async function topicFeeds(topic: AnyTopic, onValue: typeof apply, onHeld: typeof held) {

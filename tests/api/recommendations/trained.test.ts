@@ -79,7 +79,7 @@ interface Listed {
 const similarities = (body: { recommendations: Listed[] }) =>
   body.recommendations.filter(({ explain }) => explain.channel !== 'exploration').map(({ explain }) => explain.features.vector_similarity)
 
-test('a record puts a model in force: lists name the model, and near vectors come first; without a model, rules are used again', async () => {
+test('while a record puts a model in force, lists name the model and begin with the most similar vectors, and afterwards the rules are used again', async () => {
   const { list, before, version, put } = await trainedApi()
   expect([before.model_version, new Set(similarities(before))]).toEqual(['rules-1', new Set([0])])
   const body = await list()
@@ -93,7 +93,7 @@ test('a record puts a model in force: lists name the model, and near vectors com
   expect((await list()).model_version).toBe('rules-1')
 })
 
-test('the recorded features of a list give exactly the scores that were served', async () => {
+test('the model computes exactly the served scores from the recorded features of a list', async () => {
   const { api, list } = await trainedApi()
   const { request_id, model_version } = await list()
   const { value } = api.published.findLast(({ topic }) => topic === 'recommendations-served')!
@@ -127,7 +127,7 @@ test.each<[string, () => Error]>([
   const body = await list()
   expect(body.degraded).toEqual(['vectors'])
   expect(body.recommendations.map(({ item_id }: Listed) => item_id)).toEqual(before.slice(1))
-  // The list that was served again does not count as a new one, so it expires.
+  // Serving the list again does not extend its lifetime, so the list expires.
   api.state.now = START + LAST_LIST_MS
   expect((await list()).recommendations.some(({ explain }: Listed) => explain?.channel === 'trending')).toBe(true)
 })

@@ -24,7 +24,7 @@ describe('a repeated creation', () => {
   test.each([
     ['by its user', ALICE],
     ['by an anonymous caller', undefined],
-  ])('%s gets its first id, even after Redis was emptied', async (_who, as) => {
+  ])('%s returns the id of the first creation, even after Redis was emptied', async (_who, as) => {
     const api = await snippetsApi()
     const make = repeated(api, '/api/v1/pastes', { content: 'once', visibility: 'public' }, as)
     const first = await make()
@@ -54,7 +54,7 @@ describe('a repeated creation', () => {
     expect(ids.size).toBe(2)
   })
 
-  test('a repeated creation of a version gets the first id even if the predecessor is gone, and creates no second version', async () => {
+  test('a repeated creation of a version returns the id of the first creation even if the predecessor is gone, and creates no second version', async () => {
     const api = await snippetsApi()
     const { body } = await api.create({ content: 'first', language: 'go', visibility: 'public' }, ALICE)
     const path = `/api/v1/pastes/${body.paste_id}/versions`
@@ -117,7 +117,7 @@ describe('a repeated read of a burning snippet', () => {
     expect((await read('one')).body).toMatchObject({ content: 'secret', title: 'Title', reads_left: 1, view_count: 1 })
   })
 
-  test('sends no command unless the reads of the snippet are used up, so a key does not make unknown ids costly', async () => {
+  test('sends a command only if the reads of the snippet are used up, so requests with a key for unknown ids cost no commands', async () => {
     const api = await burning({ burn_after_reads: 2, expiration: '10m' })
     await api.read('mine')
     api.advance(10 * MINUTE_MS)

@@ -88,7 +88,7 @@ describe('revealing a snippet with limited reads', () => {
     const foreign = { cookie, 'sec-fetch-site': 'same-site' }
     expect((await api.send('POST', `/p/${secret.body.paste_id}`, { headers: foreign })).status).toBe(status)
     expect((await api.send('POST', `/p/${secret.body.paste_id}`, { headers })).text).toContain('secret')
-    // A program that sends the same token learns that the token is not accepted.
+    // A program that sends the same token in the Authorization header gets an error.
     expect((await api.send('GET', `/p/${secret.body.paste_id}`, { as: claims })).status).toBe(status)
   })
 

@@ -208,7 +208,7 @@ describe('visibility', () => {
     expect((await search("'; DROP TABLE snippets --")).total).toBe(0)
     await stack.send('DELETE', `/api/v1/pastes/${made.body.paste_id}`, { headers: carol })
     expect((await search('zygomorphic')).pastes).toEqual([])
-    await waitUntil(async () => (await search('zygomorphic')).total === 0, { what: 'the search to forget', ...SOON })
+    await waitUntil(async () => (await search('zygomorphic')).total === 0, { what: 'the removal from the search', ...SOON })
   })
 })
 

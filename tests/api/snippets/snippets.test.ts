@@ -157,7 +157,7 @@ describe('creating a snippet', () => {
   })
 })
 
-describe('the creation rate', () => {
+describe('the limit of the creation rate', () => {
   /** Creates a limiter with the seeded rules and in-memory counters. */
   function limitsInForce(): RequestLimits {
     const { store } = exactCounters(() => START * 1_000)
@@ -277,7 +277,7 @@ describe('versions', () => {
     expect(await send('GET', `/api/v1/pastes/${third}`)).toMatchObject({ status: 503, body: { error: 'unavailable' } })
   })
 
-  test('versions with limited reads are listed only for the owner and for readers of these versions', async () => {
+  test('a version with limited reads is listed only for the owner and in the response to a read of this version', async () => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
     const next = (fields: object) => create({ visibility: 'public', ...fields }, ALICE, `/api/v1/pastes/${first}/versions`)
@@ -291,7 +291,7 @@ describe('versions', () => {
     expect((await versionsOf(first, ALICE)).sort()).toEqual([first, burning, third].sort())
   })
 
-  test('a first version with limited reads is not listed for readers of later versions', async () => {
+  test('a first version with limited reads is not listed in the responses to reads of later versions', async () => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public', burn_after_reads: 9 }, ALICE)).body.paste_id
     const second = (await create({ content: 'two' }, ALICE, `/api/v1/pastes/${first}/versions`)).body.paste_id

@@ -14,7 +14,7 @@ const MORE_THAN_SOCKETS_BUFFER = 10_485_760
 const WAIT_MS = 20
 const SOON = { timeout: 30_000 }
 const ADDRESS = '10.0.0.9'
-/** Does nothing when a transfer is cut off. */
+/** Callback for transfers that are cut off. It does nothing. */
 const stays = () => undefined
 const TEXT = { 'content-type': 'text/plain' }
 
@@ -127,7 +127,7 @@ describe('while another request waits', () => {
     expect(cut).toEqual([])
   })
 
-  test('a transfer that is at first too young to be judged loses its slot at the end of the wait', async () => {
+  test('a transfer that is too new for a measured speed when another request begins to wait can lose its slot at the end of the wait', async () => {
     const clock = { ms: 0 }
     const size = { places: 1, placesPerCaller: 1, maxWaiting: 1, maxWaitingPerCaller: 1 }
     const places = streams({ ...size, waitMs: WAIT_MS, monotonic: () => clock.ms })
@@ -212,8 +212,8 @@ test('an upload below the minimum rate gets a 408 when another upload waits, and
   const post = { method: 'POST', headers: TEXT }
   const slow = from('10.0.0.1', '/api/v1/pastes', { ...post, body })
   await expect.poll(() => incoming.running).toBe(1)
-  // Waits until the first half of the body is stored. From then on, the server waits for the client, and the clock of
-  // the slot runs.
+  // Waits until the first half of the body is stored. From then on, the server waits for the client, so the passing
+  // time lowers the measured speed of the upload.
   await expect.poll(() => readdirSync(draftFolder).length).toBe(1)
   async function statusOfAnother(): Promise<number> {
     monotonic.ms += 120_000

@@ -135,7 +135,7 @@ describe('a blocked term', () => {
   })
 })
 
-test('no list is served before the blocked terms are known', async () => {
+test('no list is served before the blocked terms have been read', async () => {
   const { putList, get, blocked, table } = await world()
   putList()
   table.rows = [[START / 1000, 'a', 'a', 1, 1, '', [], 1, 1, START, 1, []]]

@@ -75,7 +75,7 @@ test('a request for a history gets 404 for an unknown location and 503 if the ta
   expect((await get('/v1/trends/x/history')).status).toBe(200)
 })
 
-test('a request for a history gets not_ready while the table is being filled, because missing rows prove nothing', async () => {
+test('a request for a history gets not_ready while the table is being filled, because rows may be missing', async () => {
   const { get, table } = await trendsApi()
   table.caughtUp = 3
   const early = await get('/v1/trends/x/history')

@@ -95,7 +95,7 @@ test.each([
   expect(published).toEqual([])
 })
 
-test('an error names at most 20 wrong topics, and truncates long ones', async () => {
+test('an error names at most 20 wrong topics, and long topics are truncated', async () => {
   const { send, bearer } = await trendsApi()
   const headers = await bearer({ sub: '1' })
   const exclude_topics = Array.from({ length: 1_000 }, () => '#')
@@ -104,7 +104,7 @@ test('an error names at most 20 wrong topics, and truncates long ones', async ()
   expect(detail.path.length).toBeLessThan(300)
 })
 
-test('a topic named like a property of every object is stored like any other', async () => {
+test('a topic that has the name of a property of every object is stored like any other topic', async () => {
   const { app, get, bearer } = await trendsApi()
   const headers = await bearer({ sub: '1' })
   const odd = '{"topic_weights":{"constructor":1,"toString":2},"exclude_topics":["hasOwnProperty"]}'

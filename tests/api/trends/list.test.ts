@@ -74,7 +74,7 @@ describe('GET /v1/trends', () => {
     expect([stale.headers.get('retry-after'), stale.headers.get('cache-control')]).toEqual(['5', 'no-store'])
   })
 
-  test('a list that is dated more than six minutes ahead gets 503, because the clock of its worker was ahead and the list may be old', async () => {
+  test('a list whose window ends more than six minutes in the future gets 503, because the clock of its worker was ahead and the list may be old', async () => {
     const { get, putList, clock } = await trendsApi()
     putList()
     clock.now = START - 6 * MINUTE_MS
@@ -137,7 +137,7 @@ describe('GET /v1/trends', () => {
     expect(redis.state.reads - first).toBe(3)
   })
 
-  test('a cached answer is reused while the position of its partition is unchanged, which is queried at most once a second', async () => {
+  test('a cached answer is reused while the position of its partition is unchanged, and the position is queried at most once a second', async () => {
     const { app, answers, putList, redis, clock } = await trendsApi()
     const ask = async (target: string) => (await app.request(target, {}, { incoming: { url: target } })).status
     const woeids = [1, LONDON, 2459115, 23424977]

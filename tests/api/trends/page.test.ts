@@ -136,7 +136,8 @@ test.each([
   const found = await page(path)
   expect([found.status, found.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8'])
   expect(found.html).toContain(`<h1>${title}</h1>`)
-  // Readers of a page cannot use addresses of the API.
+  // The error messages of the API contain addresses of the API. The page shows other messages, because its readers
+  // cannot use these addresses.
   expect(found.html).not.toContain('/v1/')
   expect(found.html).toContain('<label for="q">Find a place</label>')
 })

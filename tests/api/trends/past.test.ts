@@ -45,7 +45,7 @@ test('a snapshot is returned as a list, with null for fields that its rows do no
   expect((await get(`/v1/trends/1/past?at=${AT}&limit=1`)).body.trends).toHaveLength(1)
 })
 
-test('only snapshots at most 3 minutes older than the requested time are queried, once for concurrent requests', async () => {
+test('only snapshots at most 3 minutes older than the requested time are queried, and concurrent requests share one query', async () => {
   const { get, table, clock } = await trendsApi()
   table.rows = [ROW]
   await Promise.all([get(`/v1/trends/1/past?at=${AT}`), get(`/v1/trends/1/past?at=${AT}&limit=3`)])

@@ -29,7 +29,7 @@ test.each([
   [0.49, ['a', 'b']],
   [0.5, ['a', 'b']],
   [0.51, ['b', 'a']],
-])('the weight %d is compared with exactly 0.5, the weight of other topics', (weight, order) => {
+])('topics without a weight have a weight of exactly 0.5 beside a topic with the weight %d', (weight, order) => {
   const candidates = ['a', 'b'].map((name) => ({ term: name, score: 10, variants: [] }))
   const rerankedWith = (topic_weights: Record<string, number>) =>
     rerank(candidates, { topic_weights, exclude_topics: [], updated_at: 1 }, 30).map(({ term }) => term)

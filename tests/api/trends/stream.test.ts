@@ -144,7 +144,7 @@ describe('GET /v1/trends/stream', () => {
   test.each([
     ['Redis is unreachable', 'down'],
     ['the view is being built', 'cleared'],
-  ] as const)('says that the list is stale while %s', async (_what, fault) => {
+  ] as const)('reports that a list is stale once it is more than three minutes old, even while %s', async (_what, fault) => {
     const { open, putList, redis, clock } = await served()
     putList()
     const reader = await open()

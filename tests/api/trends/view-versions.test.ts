@@ -3,7 +3,10 @@ import { viewVersions } from '../../../api/trends/view-versions.ts'
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** Creates view versions. The test answers each of their reads: with a position, or null while the view is rebuilt. */
+/**
+ * Creates view versions whose reads from Redis the test answers, either with a position, or with null for a view that
+ * is being rebuilt.
+ */
 function world() {
   const clock = { now: 0 }
   const reads: PromiseWithResolvers<string | null>[] = []

@@ -16,6 +16,6 @@ test('a measurement contains only its own operations, and not those of the warm-
   onTestFinished(() => postgres.stop())
   const measure = (perSecond: number) => postgres.measure({ variants: 10, perSecond, seconds: 1, quantity: 1_000 }).length
   measure(1_000)
-  // The times between operations are random, so a second may have more than 20 of them, but not 100.
+  // The intervals between operations are random, so one second may contain more than 20 operations, but not 100.
   expect(measure(20)).toBeLessThan(100)
 })

@@ -50,7 +50,7 @@ test('for each term, at most three tweets of one user count, and only tweets of 
   expect(listFaults(served(['old', 1]), [old])).toEqual([])
 })
 
-test('the drawn regions are the world and other regions, without repetitions', () => {
+test('drawn regions begin with the world and contain no region twice', () => {
   const drawn = drawnRegions(10, seededRandom(1))
   expect(drawn[0]).toBe(1)
   expect(new Set(drawn).size).toBe(10)

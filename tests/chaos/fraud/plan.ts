@@ -119,7 +119,10 @@ const MS_PER_SECOND = 1_000
  */
 const PAYMENTS_PER_USER = 8
 const MERCHANTS = 12
-/** Maximum number of devices, of addresses and of cards per user. Neighbouring users share some of them. */
+/**
+ * Maximum number of devices per user, and likewise of addresses and of cards. Users with neighbouring indexes share
+ * some of them.
+ */
 const SHARED_BY = 3
 const SHARES: readonly (readonly [PaymentKind, number])[] = [
   ['once', 0.8],

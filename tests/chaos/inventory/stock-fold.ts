@@ -1,7 +1,7 @@
 /**
  * Replays the stock log against the model. Checks that every movement has a cause, that no reservation expired early,
- * that every answer was correct at some moment between the previous and the next answer, and that the invariants hold
- * at every offset.
+ * that the answer to each command was correct when the command was decided, and that the invariants hold after each
+ * command and each other cause of movements.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { InventoryAnswer } from '../../../schemas/catalog/inventory/flow.ts'
@@ -12,7 +12,7 @@ import { type ModelAnswer, type ModelMovement, type StockModel, stockModel } fro
 /** The expiry of a reservation or cart. */
 export interface Expiry {
   readonly reservationId: string
-  /** Whether this is a cart's reservation of the items of one product. */
+  /** True for a cart's reservation of one product; false for a whole cart and for a reservation without a cart. */
   readonly isPart: boolean
   /** Time at which the reservation or cart ended, epoch ms. */
   readonly endsAt: number

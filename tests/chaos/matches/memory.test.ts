@@ -106,8 +106,8 @@ async function world() {
     read,
     scored,
     /**
-     * Fences a worker, so that it drops its uncommitted work. If `replaces` is true, replaces it with a new worker
-     * instead. The new worker must restore the state.
+     * Without `replaces`, fences a worker, so that it drops its uncommitted work. With `replaces`, stops the worker and
+     * starts a new one, which must restore the state.
      */
     async hurt(index: number, replaces: boolean) {
       const { worker, memberId } = workers[index]

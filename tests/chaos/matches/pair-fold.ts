@@ -28,7 +28,7 @@ export interface PairState {
   /** The user with the smaller id. */
   readonly a: Side
   readonly b: Side
-  /** Swipes from before this time do not count. */
+  /** Time of the last block, unblock or deletion. Swipes from before this time do not count. */
   readonly countsFrom: number
   readonly matchedAt: number | undefined
   readonly hasEnded: boolean
@@ -68,7 +68,10 @@ export function foldPair(
   return after(swipes.length, commands.length, deletions.length)
 }
 
-/** Removes older swipes and matches of the pair, and an older block by the user. Blocks by the other user remain. */
+/**
+ * Removes the swipes of the pair that are not newer than the deletion, a match that is based on such a swipe, and an
+ * earlier block by the user. A block by the other user remains.
+ */
 function departed(state: PairState, { side, deletedAt }: PairDeletion): PairState {
   const isOld = (swipe: PairSwipe | undefined) => swipe !== undefined && swipe.ts <= deletedAt
   const [own, other] = side === 'a' ? [state.a, state.b] : [state.b, state.a]

@@ -16,8 +16,8 @@ export function answered(evidence: Evidence): string[] {
 }
 
 /**
- * Checks that a request failed only because its API was killed, because it was a write without Kafka, or because it
- * asked for features without Redis. Features have no sensible default.
+ * Checks that a request failed only because its API was killed, because it was a write while Kafka was down, or because
+ * it asked for features while Redis was down or being refilled. Features have no sensible default.
  */
 function wrongStatus(call: Call, { inflicted: { apis, kafka, redis } }: Evidence): string[] {
   const { kind, status } = call

@@ -131,8 +131,8 @@ function isNear(one: number, other: number, tolerance: number): boolean {
 }
 
 /**
- * Checks neighbours in the same way as statistics, and that Redis has the published ones. A round has fewer items than
- * the number of neighbours kept per item, so no neighbour is ever dropped.
+ * Checks the published neighbours in the same way as the statistics, and that Redis contains them. A round has fewer
+ * items than the number of neighbours kept per item, so no neighbour is ever dropped.
  */
 function neighbours(item: string, records: readonly Logged<ItemActivity>[], { logs, views }: Evidence): string[] {
   const published = logs.itemNeighbours.findLast(({ key }) => String(key) === item)?.value ?? undefined

@@ -93,7 +93,7 @@ test('a process that the supervisor has released is not restarted', async () => 
   expect(started).toEqual([])
 })
 
-test('a release does not wait for a restart that hangs, because only the stop of the component ends it', async () => {
+test('a release does not wait for a restart that hangs, because only stopping the component ends such a restart', async () => {
   const { component, crash } = fakeComponent()
   const { said, watch } = watched()
   const start = Promise.withResolvers<'started'>()

@@ -6,7 +6,7 @@ import type { ItemStats, RecommendationItem } from '../../../../schemas/recommen
 import { integer, type Random, seededRandom } from '../../../../tools/random/random.ts'
 
 const NOW = Date.UTC(2026, 0)
-/** More items than a page of the table has rows. */
+/** Number of items. They fill more than one page of the table. */
 const ITEMS = 70_000
 /** One in this many items is compared. */
 const SAMPLE = 7n

@@ -44,7 +44,7 @@ test.each([
   [499, 0.0025],
   [500, 0],
   [501, 0],
-])('of an item with %d interactions, the given popularity has the weight %d', (interactions, weight) => {
+])('the popularity in the record of an item with %d interactions has the weight %d', (interactions, weight) => {
   const items = itemTable()
   const counts = { popularity: 0, entered: 0, recent: 0, shown: 0, chosen: 0, events: 0, purchases: 0, ratings: 0, rating_sum: 0 }
   items.putItem(1n, { ...item, popularity: 1 })

@@ -25,7 +25,7 @@ test('each list keeps its own traits while lists grow, shrink and become empty',
   expect(found).toEqual(expected)
 })
 
-test('an item without traits takes no space, and a list that gets shorter stays in place', () => {
+test('an item without traits takes no space, and a list that gets shorter keeps its number', () => {
   const lists = traitLists()
   expect(lists.put(NONE_LISTED, [])).toBe(NONE_LISTED)
   const list = lists.put(NONE_LISTED, [5, 6])

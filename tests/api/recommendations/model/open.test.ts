@@ -151,12 +151,15 @@ test.each<[string, (content: Buffer) => Buffer]>([
   ['gram.f64', (content) => Buffer.alloc(content.length, Buffer.from(Float64Array.of(-1).buffer))],
   ['items.f16', (content) => Buffer.alloc(content.length, Buffer.from([0, 0x7c]))],
   ['trees.txt', (content) => Buffer.from(content.toString().replace('decision_type=2', 'decision_type=1'))],
-])('if the %s of a bundle cannot be used, the bundle is reported as damaged, and its file of factors is closed', async (name, damage) => {
-  writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, damage: { [name]: damage } })
-  await expect(openModel(folder)).rejects.toBeInstanceOf(BundleError)
-  const descriptors = existsSync(OPEN_FILES) ? readdirSync(OPEN_FILES) : []
-  expect(descriptors.map(fileOf)).not.toContain(join(folder, 'items.f16'))
-})
+])(
+  'if the file %s of a bundle cannot be used, the bundle is reported as damaged, and its file items.f16 is closed',
+  async (name, damage) => {
+    writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, damage: { [name]: damage } })
+    await expect(openModel(folder)).rejects.toBeInstanceOf(BundleError)
+    const descriptors = existsSync(OPEN_FILES) ? readdirSync(OPEN_FILES) : []
+    expect(descriptors.map(fileOf)).not.toContain(join(folder, 'items.f16'))
+  },
+)
 
 function fileOf(descriptor: string): string {
   try {

@@ -8,7 +8,7 @@ const ROWS = 2_000
 const WANTED = 40
 const GREATEST = 3
 
-/** Returns vectors of very different lengths, up to GREATEST. */
+/** Returns vectors with lengths from `GREATEST / 50` to `GREATEST`. */
 function vectorsOf(seed: number): Float32Array[] {
   const random = seededRandom(seed)
   return Array.from({ length: ROWS }, (_, row) => {
@@ -64,7 +64,7 @@ test('a zero vector is found with the value 0, and all vectors are found if ther
   }
 })
 
-test('without vectors nothing is found, and among zero vectors every vector is found with the value 0', async () => {
+test('a search of no vectors finds nothing, and a search of a single zero vector finds it with the value 0', async () => {
   expect((await over([])).search(new Float32Array(DIMENSIONS), WANTED, 'product')).toEqual([])
   const whole = await over([new Float32Array(DIMENSIONS)])
   expect(whole.search(vectorsOf(7)[0], WANTED, 'product')).toEqual([{ key: 0, value: 0 }])

@@ -17,7 +17,10 @@ interface Item {
   readonly vector?: readonly number[]
 }
 
-/** Arranges items without explored items. Returns their ids, which are 1, 2, 3 and so on. */
+/**
+ * Arranges the items, without any explored items. Returns their ids in the resulting order. The first item of `all` has
+ * the id 1, the second the id 2 and so on.
+ */
 function arrangedIds(all: readonly Item[], arrangement: Partial<Arrangement>): number[] {
   const items = itemTable()
   const rows = new Float64Array()
@@ -70,7 +73,7 @@ test('the boost multiplies the scores of items younger than the maximum age, and
   expect(arrangedIds(all, { boost: { factor: 1.1, maxAgeDays: 30 } })).toEqual([3, 1, 2, 4])
 })
 
-test('with diversity, each place gets the item with the highest value of 0.7 times its score minus 0.3 times its highest similarity to an earlier item', () => {
+test('with diversity, each place gets the item for which 0.7 times the score minus 0.3 times the highest similarity to an earlier item is greatest', () => {
   const [first, halfSimilar, other] = [
     [1, 0, 0, 0],
     [0.5, Math.sqrt(0.75), 0, 0],

@@ -3,7 +3,7 @@ import { highlighterWith, SLOW_FOR_MS } from '../../../../api/snippets/page/high
 
 const START = 1_000
 
-test('a text that took too long is not tried again for ten minutes, so that other pages do not wait for it', async () => {
+test('if highlighting a text took too long, the text is not highlighted again for ten minutes, so that other pages do not wait', async () => {
   const clock = { now: START }
   const tried: string[] = []
   const { highlight } = highlighterWith(

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { httpPool, type PoolAnswer } from '../../../../bench/fraud/score/http-pool.ts'
 
-test('closing the pool fails all requests without a response, and opens no further connection', async () => {
+test('closing the pool makes all requests without a response fail, and opens no further connection', async () => {
   let connections = 0
   const server = createServer((socket) => {
     connections++

@@ -40,7 +40,7 @@ test('the archive is created once', async () => {
   expect(readdirSync(folder).filter((file) => file.startsWith('classes-'))).toHaveLength(1)
 })
 
-test('a recent lock is respected; an old lock is taken over, and the server that its owner left running is stopped', async () => {
+test('while a recent lock exists, no archive is created; an old lock is taken over, and the server that its owner left running is stopped', async () => {
   const archive = (await ensureClassArchive(folder, server()))!
   rmSync(archive)
   const lock = `${archive}.lock`

@@ -200,7 +200,7 @@ test.each([
   expect((await register('s', next)).status).toBe(accepted ? 200 : 409)
 })
 
-test('a schema can be checked against one version or as the level demands, and the answer contains the reasons on request', async () => {
+test('a schema can be checked against one version or according to the compatibility level, and the answer contains the reasons on request', async () => {
   await register('s', V1)
   await register('s', V2)
   expect(await call('POST', '/compatibility/subjects/s/versions/latest?verbose=true', V3)).toEqual(
@@ -351,7 +351,7 @@ test('an import without a usable id or version gets new ones, and an id or versi
   expect(await call('GET', '/subjects/s/versions')).toEqual(ok([1, 2, 3]))
 })
 
-test('properties that are null count as absent, as clients in other languages send them', async () => {
+test('properties that are null count as absent, because clients in other languages send null for absent properties', async () => {
   const absent = { schemaType: null, references: null, id: null, version: null }
   expect(await register('s', { ...V1, ...absent })).toEqual(ok({ id: 1 }))
   expect(await call('POST', '/subjects/s', { ...V1, ...absent })).toEqual(ok(expect.objectContaining({ version: 1 })))
