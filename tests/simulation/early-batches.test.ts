@@ -8,7 +8,7 @@ const LARGE = 'x'.repeat(500_000)
 test.each([
   { membership: 'lost', sent: [] },
   { membership: 'confirmed', sent: [LARGE] },
-])('if the membership is $membership, a producer without transactions sends $sent.length batches early', async ({ membership, sent }) => {
+])('if the membership is $membership, a producer without transactions sends $sent.length batches before the commit', async ({ membership, sent }) => {
   const { cluster, run } = producerWorld(2)
   async function confirm(): Promise<void> {
     if (membership === 'lost') throw new FencedError('the session timed out')

@@ -155,9 +155,9 @@ const PROFILE_ALIASES: readonly (readonly [alias: string, name: FieldName])[] = 
 export const REFUSED_FIELDS: ReadonlyMap<string, string> = new Map([
   ...['ml_scores.account_takeover', 'ml_scores.payment_fraud', 'ml_scores.money_laundering'].map((name): [string, string] => [
     name,
-    'rules cannot read model scores, because models run at the same time',
+    'rules cannot read model scores, because models run at the same time as rules',
   ]),
-  ['txn.risk_score', 'rules cannot read the risk score, because it results from them'],
+  ['txn.risk_score', 'rules cannot read the risk score, because it results from the rules'],
   ['payer.email', 'e-mail addresses are kept only as hashes; use payer.email_hash'],
   ['payer.phone', 'phone numbers are kept only as hashes; use payer.phone_hash'],
   ['device.user_ids', 'rules can read only the number of users; use device.distinct_users_24h'],
