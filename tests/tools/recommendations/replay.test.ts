@@ -200,7 +200,8 @@ test('a user with one event does not keep the memory of an active user from bein
     collect()
     return process.memoryUsage().arrayBuffers - before
   }
-  // The rows of 301 users and 40 items take far less than a megabyte. With their shared blocks, they took twenty.
+  // The rows of 301 users and 40 items take far less than a megabyte. If they kept their shared blocks in memory, they
+  // would take twenty.
   await expect.poll(grown).toBeLessThan(4 * 1024 * 1024)
   expect(world.hasWatched(1n, 2n, time)).toBe(true)
 })
