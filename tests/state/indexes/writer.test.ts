@@ -51,8 +51,8 @@ const slow: WritePace = { bulksInFlight: 1, documentsPerBulk: 250, inTurn: (send
 
 test.each<[string, WritePace | undefined, number]>([
   ['at full pace', undefined, 2],
-  ['at a pace of one bulk at a time', slow, 1],
-])('%s, a write sends a limited number of bulk requests at a time, and ends only when none is in flight', async (_, pace, expected) => {
+  ['at a slow pace', slow, 1],
+])('%s, a write limits the number of bulk requests in flight, and ends after a failure only when none is in flight', async (_, pace, expected) => {
   let [inFlight, most, ended] = [0, 0, 0]
   const client = {
     async call(call: SearchCall) {
