@@ -165,7 +165,7 @@ test('a test case contains what the user chose within half an hour, and nothing 
   expect(early).toEqual([[1n, 4n], [4n]])
 })
 
-test('a test case counts lists that were shown earlier, but not the list that the user may have chosen from', async () => {
+test('a test case counts lists that were shown earlier, but not lists from the last half hour, from which the user may have chosen', async () => {
   const builder = historyBuilder()
   builder.add(1n, interaction({ item_id: 1n, timestamp: START }))
   builder.add(1n, interaction({ item_id: 2n, timestamp: START + 60 * MINUTE }))
