@@ -92,16 +92,19 @@ test('names and terms with any characters are read back unchanged; at most 30 en
   )
 })
 
-test.each([[[]], [[1n]], [[1n, 2n, 3n]]])('a candidate with the sample tweets %s is rendered like the served entry', async (sample_tweets) => {
-  const { reader, write } = view()
-  const topic = { variants: ['#A', 'tab\t"a"'], related: ['b'], typical_tweet: 7n }
-  const more = sample_tweets.length === 0 ? { label: null } : { label: 'Viral', ...topic }
-  write(list({ entries: [entry('a', { sample_tweets, velocity: 1 / 3, ...more })] }))
-  const { entries } = (await readServed(reader, 3, 1)) as ServedList
-  const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
-  expect(candidates.map(candidateText)).toEqual(entries)
-  expect(candidates[0].variants).toEqual(sample_tweets.length === 0 ? [] : ['a', 'tab\t"a"'])
-})
+test.each([[[]], [[1n]], [[1n, 2n, 3n]]])(
+  'a candidate with the sample tweets %s is rendered like the served entry',
+  async (sample_tweets) => {
+    const { reader, write } = view()
+    const topic = { variants: ['#A', 'tab\t"a"'], related: ['b'], typical_tweet: 7n }
+    const more = sample_tweets.length === 0 ? { label: null } : { label: 'Viral', ...topic }
+    write(list({ entries: [entry('a', { sample_tweets, velocity: 1 / 3, ...more })] }))
+    const { entries } = (await readServed(reader, 3, 1)) as ServedList
+    const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
+    expect(candidates.map(candidateText)).toEqual(entries)
+    expect(candidates[0].variants).toEqual(sample_tweets.length === 0 ? [] : ['a', 'tab\t"a"'])
+  },
+)
 
 test('a candidate may lack its rank change, its peak rank, its language and its number of users', async () => {
   const { reader, write } = view()
