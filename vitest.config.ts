@@ -45,10 +45,10 @@ export default defineConfig({
     expect: { poll: { timeout: POLL_TIMEOUT_MS } },
     // A CI system may keep only the summary, and a message with "Array(1)" does not say what was wrong.
     chaiConfig: { truncateThreshold: LONGEST_VALUE },
-    // `performance` stays real. Test files share a process, so a loop that another file has left behind may still be
-    // running. If the loop waits for a time to pass on a faked `performance`, it would block the process forever.
+    // `performance` is not faked. Test files share a process, so a loop that another file has left behind may still be
+    // running. If such a loop waited for time to pass on a faked `performance`, it would block the process forever.
     fakeTimers: { toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'clearImmediate', 'Date'] },
-    // Projects run in ascending order of `groupOrder`, except that 0 would come last.
+    // Projects run in ascending order of `groupOrder`. The numbers start at 1, because 0 would come last.
     projects: [
       {
         extends: true,

@@ -21,7 +21,7 @@ test('a joiner follows every thirtieth mark, so that no long run of marks has to
   expect(text.replaceAll(JOINER, '')).toHaveLength(500_002 - 'ạ'.length)
 })
 
-test('normalised text stays the same', () => {
+test('normalising a text a second time does not change it', () => {
   const text = normalised(`a${MARKS.repeat(100)}`)
   expect(normalised(text)).toBe(text)
 })

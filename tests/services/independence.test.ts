@@ -14,7 +14,7 @@ test('the search finds the services and the names of their topics, views, tables
   expect(files.size).toBeGreaterThan(300)
 })
 
-test("no production module outside the services' own folders and the lists depends on a service", () => {
+test("no production module depends on a service, except modules in the services' own folders and the lists of services", () => {
   expect(dependences(files, services)).toEqual([])
 })
 

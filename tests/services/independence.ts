@@ -6,7 +6,8 @@ import type { AnyTopic } from '../../schemas/topic.ts'
 import type { Variables } from '../../settings/fragment.ts'
 
 /**
- * The names of a service. Code outside the folders of services must not contain them, except for the lists of services.
+ * The names of a service. Outside the folders of services, production code must not contain these names, except in the
+ * lists of services.
  */
 export interface ServiceNames {
   /** The name of the service's folders. */

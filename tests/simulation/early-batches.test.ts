@@ -8,19 +8,22 @@ const LARGE = 'x'.repeat(500_000)
 test.each([
   { membership: 'lost', sent: [] },
   { membership: 'confirmed', sent: [LARGE] },
-])('if the membership is $membership, a producer without transactions sends $sent.length batches early', async ({ membership, sent }) => {
-  const { cluster, run } = producerWorld(2)
-  async function confirm(): Promise<void> {
-    if (membership === 'lost') throw new FencedError('the session timed out')
-  }
-  await run(async (_, transport) => {
-    const producer = transport.producer({})
-    await producer.init()
-    append(producer, LARGE)
-    await producer.flushFull({ confirm } as GroupMember).catch((error) => expect(error).toBeInstanceOf(FencedError))
-  })
-  expect(valuesIn(cluster)).toEqual(sent)
-})
+])(
+  'if the membership is $membership, a producer without transactions sends $sent.length batches before the commit',
+  async ({ membership, sent }) => {
+    const { cluster, run } = producerWorld(2)
+    async function confirm(): Promise<void> {
+      if (membership === 'lost') throw new FencedError('the session timed out')
+    }
+    await run(async (_, transport) => {
+      const producer = transport.producer({})
+      await producer.init()
+      append(producer, LARGE)
+      await producer.flushFull({ confirm } as GroupMember).catch((error) => expect(error).toBeInstanceOf(FencedError))
+    })
+    expect(valuesIn(cluster)).toEqual(sent)
+  },
+)
 
 test('a producer without transactions sends nothing if the membership is lost while it connects to the leader', async () => {
   const { cluster, network, now, run } = producerWorld(2)

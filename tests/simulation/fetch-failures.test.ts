@@ -5,7 +5,7 @@ const PARTITION = { topic: TOPIC, partition: 0 }
 const OTHER = 'other'
 const OTHERS = [0, 1, 2].map((partition) => ({ topic: OTHER, partition }))
 const MISSING_OFFSET = 99
-/** Number of requests during which the fetcher gets its first responses. */
+/** Number of requests after which the fetcher has received its first responses. */
 const PASSING_REQUESTS = 50
 const POLL_MS = 1_000
 

@@ -158,7 +158,8 @@ test('a reader continues when the log has lost only records after its position',
     loseAfter(world.cluster, 1)
     await producer.init()
     await write('d')
-    // Starts at the offset of a lost record, with the epoch of `b`. No reader has read `b`.
+    // Starts at the former offset of `b`, with the epoch of `b`. This reader has not read `b`, so the log has lost no
+    // record before its position.
     const fetcher = opened(transport, 2, 'fail', epoch)
     expect(textsOf(await readTo(fetcher, 4))).toEqual(['d'])
   })

@@ -11,7 +11,7 @@ const DEFAULT_IN_FLIGHT = 5
 type Callback = (error: Error | null, response?: unknown) => void
 type Parser = (correlationId: number, apiKey: number, apiVersion: number, reader: Reader) => unknown
 
-/** A broker, as its connections see it. It answers requests. */
+/** The interface of a broker for its connections. */
 export interface Endpoint {
   readonly actor: Actor
   isUp(): boolean

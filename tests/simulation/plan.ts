@@ -7,7 +7,7 @@ import type { WorkerSettings } from './slot.ts'
 export const SUBJECTS = ['counter', 'bank', 'shop', 'trends'] as const
 export type SubjectName = (typeof SUBJECTS)[number]
 
-/** An event that happens at a time, in ms since the beginning. `chance` determines its details. */
+/** An event at the time `at`, in ms since the beginning. `chance` determines the details of the event. */
 interface Planned {
   readonly at: number
   readonly chance: number

@@ -11,7 +11,7 @@ export function wallTime(simulated: number): number {
 
 /** Range of the durations of a turn of the event loop, ms. */
 const TURN_MS = [0.01, 0.3] as const
-/** Range of the delays of timers, ms. */
+/** Range of the times by which timers run late, ms. */
 const TIMER_LATE_MS = [0, 1.2] as const
 /**
  * Probability that the operating system suspends the process just before it reads the monotonic clock. Applies only to
@@ -96,7 +96,7 @@ export function simulatedId(random: Random): string {
   return `00000000-0000-4000-8000-${hex.padStart(ID_DIGITS, '0')}`
 }
 
-/** Writes log events to the trace, so that the trace also shows what the code logs. */
+/** Writes the log events of a process to the trace, until the process is dead. */
 function tracingLog(own: Actor, scheduler: Scheduler): Log {
   function write(fields: object, event: string): void {
     if (!own.alive) return

@@ -12,12 +12,12 @@ const REPLAYED_SEEDS = 20
 const TIMEOUT_MS = 900_000
 const run = promisify(execFile)
 
-/** @returns what the command prints, with its errors last */
+/** Runs the simulation command. Returns its standard output, followed by its standard error. */
 async function simulated(topology: SubjectName, seeds: number, from = 1): Promise<string> {
   const args = ['--topology', topology, '--seeds', String(seeds), '--from', String(from)]
   const { stdout, stderr } = await run(process.execPath, [join(import.meta.dirname, 'run.ts'), ...args]).catch(
-    // A run with a wrong output ends with code 1, which counts as an error here. If the command does not start, only
-    // the message of the error says why.
+    // `execFile` rejects if an output is wrong, because the command then ends with code 1. If the command does not
+    // start, only the message of the error says why.
     (error: Error & { readonly stdout?: string; readonly stderr?: string }) => ({
       stdout: error.stdout ?? '',
       stderr: error.stderr || error.message,

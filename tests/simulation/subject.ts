@@ -14,7 +14,7 @@ export interface InputRecord {
   readonly timestamp: number
 }
 
-/** What the check of the output needs to know about a run. Times are epoch ms of a correct clock. */
+/** The facts about a run that the check of its output needs. Times are epoch ms of a correct clock. */
 export interface InputTimes {
   /** Time at which the brokers acknowledged each input, keyed by the number of the input. */
   readonly acknowledgedAt: ReadonlyMap<number, number>

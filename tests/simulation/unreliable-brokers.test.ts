@@ -126,7 +126,7 @@ test('a client that knows a later leader epoch ignores the answers of a broker t
   })
 })
 
-test('a reader that starts at an offset whose epoch no broker knows does not wait forever', async () => {
+test('a reader can start at an offset whose leader epoch no broker knows', async () => {
   const { open, run } = producerWorld(2, handleRequest, BROKERS)
   await run(async (producer) => {
     append(producer, 'first')
@@ -162,7 +162,7 @@ const FIRST_STEPS: Record<string, (transport: Transport) => Promise<unknown>> = 
   },
 }
 
-test.each(Object.keys(FIRST_STEPS))('a client leaves a broker that still names former leaders and coordinators: %s', async (part) => {
+test.each(Object.keys(FIRST_STEPS))('a client stops using a broker that still names former leaders and coordinators: %s', async (part) => {
   const { cluster, log, faults, fallBehind, open, run } = outdatedWorld([METADATA, FIND_COORDINATOR])
   await run(async (producer) => {
     log.moveTo(2, log.end)
@@ -177,7 +177,7 @@ test.each(Object.keys(FIRST_STEPS))('a client leaves a broker that still names f
 })
 
 test.each(Object.keys(FIRST_STEPS))(
-  'a client leaves a broker that still names a leader and a coordinator that are down: %s',
+  'a client stops using a broker that still names a leader and a coordinator that are down: %s',
   async (part) => {
     const { cluster, log, faults, now, open, run } = threeBrokers()
     const [outdated, working, down] = cluster.brokers
@@ -233,7 +233,7 @@ function isolatedWorld() {
 }
 
 test.each(['publisher', 'producer'])(
-  'a client leaves a leader that reaches neither the controller nor the other brokers: %s',
+  'a client stops using a leader that reaches neither the controller nor the other brokers: %s',
   async (part) => {
     const { cluster, faults, leader, isolate, now, open, run } = isolatedWorld()
     await run(async (producer) => {
@@ -252,7 +252,7 @@ test.each(['publisher', 'producer'])(
   },
 )
 
-test('a reader leaves a leader that is cut off and therefore gets no new records', async () => {
+test('a reader stops using a leader that is cut off and therefore gets no new records', async () => {
   const { cluster, faults, log, leader, isolate, now, open, run } = isolatedWorld()
   await run(async (producer) => {
     while (cluster.coordinator('transaction', 'single') === leader) faults.moveCoordinators()
@@ -277,7 +277,7 @@ test('a reader leaves a leader that is cut off and therefore gets no new records
   })
 })
 
-test('a publisher leaves an outdated broker although it can still publish to other partitions', async () => {
+test('a publisher stops using an outdated broker, although it can still publish to other partitions', async () => {
   const { cluster, log, fallBehind, open, run } = outdatedWorld([METADATA, FIND_COORDINATOR])
   cluster.createTopic('other', 1, new Map())
   await run(async (producer) => {

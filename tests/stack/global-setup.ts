@@ -59,8 +59,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 
   async function answer(part: string, response: ServerResponse): Promise<void> {
-    // A test that runs a command synchronously does not notice that an idle connection is closed. The next request of
-    // the test would fail on that connection.
+    // Each request gets a new connection. A test that runs a command synchronously would not notice that the server has
+    // closed an idle connection, and the next request on that connection would fail.
     response.setHeader('connection', 'close')
     try {
       if (!isPart(part)) throw new Error(`unknown part of the test stack: ${part}`)

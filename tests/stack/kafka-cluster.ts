@@ -94,7 +94,7 @@ export async function newKafkaCluster(folder: string, brokers: number, settings:
 }
 
 /**
- * Configures another node like the first one, but as a broker only and not as a controller.
+ * Returns the configuration of another node. The node is only a broker, and not a controller like the first node.
  * @param properties the properties of the first node, but with the data folder of the new node
  */
 function otherProperties(properties: string, node: number, port: number): string {

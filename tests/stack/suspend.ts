@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { waitUntil } from '../../deploy/local/wait.ts'
 
-/** Time limit for suspending a process. Suspending usually takes milliseconds, but more on a busy machine. */
+/** Time limit for suspending a process. Suspending usually takes milliseconds, but longer on a busy machine. */
 const SUSPEND_TIMEOUT_MS = 10_000
 const LOOK_EVERY_MS = 1
 

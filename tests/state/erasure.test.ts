@@ -6,10 +6,10 @@ import { erasureTimes } from '../../state/erasure.ts'
 const HOUR_MS = 3_600_000
 
 test.each([1_000, 60_000, HOUR_MS])(
-  'if everything must be erased within %i ms, a blob outlives the repetitions of its last read, and is removed in time',
+  'if everything must be erased within %i ms, a blob is kept as long as its last read can be repeated, and is removed in time',
   (withinMs) => {
     const { repeatableMs, renewAfterMs, untouchedMs, sweepEveryMs } = erasureTimes(withinMs)
-    // The last read need not touch a blob that another read has just touched.
+    // The last read does not touch the blob if another read has touched it within `renewAfterMs`.
     expect(repeatableMs + renewAfterMs).toBeLessThanOrEqual(untouchedMs)
     expect(untouchedMs + sweepEveryMs).toBeLessThan(withinMs)
   },

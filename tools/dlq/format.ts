@@ -63,8 +63,8 @@ function bytesText(bytes: Buffer | null): string {
 }
 
 /**
- * Returns whether bytes are text. Text with characters below U+0020 other than tabs and line ends does not count, even
- * if it is valid UTF-8. `plain` escapes all other control characters.
+ * Returns whether bytes are valid UTF-8 without control characters below U+0020, except for tabs and line ends. `plain`
+ * escapes all other control characters.
  */
 function isPrintable(bytes: Buffer): boolean {
   return isUtf8(bytes) && bytes.every((byte) => byte >= 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d)

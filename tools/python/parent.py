@@ -1,4 +1,4 @@
-"""Ends this process when the process that started it ends, because nothing else reads its results."""
+"""Ends a Python program when the process that started it ends, because no other process reads the results."""
 
 import os
 import sys

@@ -155,7 +155,7 @@ const PROFILE_ALIASES: readonly (readonly [alias: string, name: FieldName])[] = 
 export const REFUSED_FIELDS: ReadonlyMap<string, string> = new Map([
   ...['ml_scores.account_takeover', 'ml_scores.payment_fraud', 'ml_scores.money_laundering'].map((name): [string, string] => [
     name,
-    'rules cannot read model scores, because models run at the same time',
+    'rules cannot read model scores, because models run at the same time as rules',
   ]),
   ['txn.risk_score', 'rules cannot read the risk score, because the score depends on the rules'],
   ['payer.email', 'e-mail addresses are kept only as hashes; use payer.email_hash'],

@@ -35,7 +35,7 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ['&', 'write AND'],
   ['|', 'write OR'],
   ['!', 'write NOT, or != for "not equal"'],
-  ['~', 'there are no regular expressions: use contains, startsWith or endsWith'],
+  ['~', 'use contains, startsWith or endsWith instead of a regular expression'],
   ['.', 'a number begins with a digit, and a name with a letter or underscore'],
   ['{', 'write ( and )'],
   ['[', 'write ( and )'],

@@ -47,7 +47,7 @@ const events = (firstId: number, maxLength: number) =>
       ),
     )
 
-test('a running fold gives the same profile as a single fold, even beyond the limits of the profile', () => {
+test('adding transactions in several batches gives the same profile as one fold of all of them, even beyond the limits of the profile', () => {
   const histories = fc.tuple(
     events(0, 30),
     events(1_000, 40),
@@ -59,7 +59,8 @@ test('a running fold gives the same profile as a single fold, even beyond the li
       for (const shape of [SMALL, PROFILE_SHAPES.user]) {
         const start = foldEvents(NEW_PROFILE, shape, before)
         const fold = runningFold(start, shape)
-        // Repeats some earlier transactions. Those that the profile still lists individually are not counted again.
+        // Adds some earlier transactions again, except to the small profile. Both folds ignore those that the start
+        // profile still lists individually.
         const rest = [...after, ...new Set(repeated.flatMap((index) => (shape === SMALL ? [] : (before[index] ?? []))))]
         const added: FraudEvent[] = []
         for (const size of [...sizes, rest.length]) {

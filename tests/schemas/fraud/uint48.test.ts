@@ -4,7 +4,7 @@ import { readUint48, writeUint48 } from '../../../schemas/fraud/profile/uint48.t
 
 const MOST = 2 ** 48 - 1
 
-test('six bytes hold every integer up to 2^48 - 1 in the same form as Buffer writes it', () => {
+test('integers up to 2^48 - 1 are written as the same six bytes that Buffer writes, and are read back', () => {
   const anyNumber = fc.oneof(fc.integer({ min: 0, max: MOST }), fc.constantFrom(0, 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, MOST))
   fc.assert(
     fc.property(anyNumber, fc.integer({ min: 0, max: 3 }), (value, at) => {

@@ -28,7 +28,7 @@ test('in production, the topics have the intended names and partition counts', (
   expect([matchEvents.name, stackRefillRequests.name]).toEqual(['match-events', 'stack-refill-requests'])
 })
 
-test('all topics keyed by user that one task or one view reads together have as many partitions as the topic of swipes', () => {
+test('topics keyed by user have as many partitions as the topic of swipes, so that one task or one view can read them together', () => {
   const byUser = [matchProfileCommands, matchProfiles, matchSeen, matchRelations, matchSwipes, matchNotifications, stackRefillRequests]
   expect(new Set(byUser.map(({ productionPartitions }) => productionPartitions))).toEqual(new Set([200]))
   expect(new Set(byUser.map(({ partitions }) => partitions))).toEqual(new Set([swipeEvents.partitions]))

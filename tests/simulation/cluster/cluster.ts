@@ -82,7 +82,7 @@ export interface ClusterFaults {
   moveLeader(log: PartitionLog): void
   /** Assigns groups and transactions to coordinators again, so that many of them move if there are several brokers. */
   moveCoordinators(): void
-  /** Compacts each log of a compacted topic up to some offset, as if its active segment began there. */
+  /** Compacts each log of a compacted topic up to a random offset, as if its active segment began there. */
   compact(topic: TopicState): void
   /**
    * Deletes records from the beginning of each log, as retention does, but only records that all groups with committed

@@ -23,7 +23,7 @@ function seen(log: PartitionLog, from = 0): string[] {
   )
 }
 
-test('a compacted log keeps the last record of each key at its offset, and retention lets a log begin later', async () => {
+test('a compacted log keeps the last record of each key at its offset, and retention raises the first offset of a log', async () => {
   const { cluster, run } = producerWorld(2)
   const log = cluster.log(TOPIC, 0) as PartitionLog
   await run(async (producer) => {

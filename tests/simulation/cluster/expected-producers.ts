@@ -38,8 +38,8 @@ export class ExpectedProducers {
   }
 
   /**
-   * Must be called at the end of a transaction. In version 2, the marker already carries the epoch of the next
-   * transaction, and records of that transaction may be waiting.
+   * Must be called at the end of a transaction, with the producer id and epoch in the marker. In version 2, the marker
+   * carries the epoch of the next transaction. A producer whose records of that transaction are already waiting stays.
    */
   ended({ producerId, epoch }: Identity): void {
     const known = this.#all.get(producerId)

@@ -178,8 +178,8 @@ export class Group {
   }
 
   /**
-   * Moves the member one step closer to its target assignment. It first has to revoke partitions, and then gets
-   * partitions that are free.
+   * Moves the member one step closer to its target assignment. The member first has to revoke the partitions that it
+   * must give up. After that, it gets those target partitions that are free.
    */
   #reconcile(member: GroupMemberState, owned: ReadonlySet<string> | null): void {
     if (member.revoking.size > 0) {

@@ -111,7 +111,7 @@ export class PartitionLog implements ReadableLog {
     return state?.openFrom !== undefined && state.epoch === epoch
   }
 
-  /** If a batch opens a transaction in this log, returns its producer; otherwise returns undefined. */
+  /** Returns the producer of a batch that opens a transaction in this log; undefined for any other batch. */
   opens(sent: Buffer): Identity | undefined {
     const producerId = readInt64(sent, PRODUCER_ID_AT)
     const epoch = sent.readInt16BE(PRODUCER_EPOCH_AT)
@@ -207,7 +207,7 @@ export class PartitionLog implements ReadableLog {
     this.#expected = new ExpectedProducers()
     this.#aborted = []
     for (const batch of this.#history) this.#account(batch)
-    // From this point on, the replicas copy the log of the new leader.
+    // The replicas are assumed to have copied the log of the new leader already.
     this.highWatermark = this.end
     this.changed()
   }
@@ -274,7 +274,8 @@ export class PartitionLog implements ReadableLog {
       highWatermark,
       lastStable,
       endOf: (epoch) => endIn(epochs, leaderEpoch, end, epoch),
-      // The former leader has not compacted its copy, and no clean election removes records below the high watermark.
+      // Below the high watermark, the copy of the former leader equals the history: the former leader has not compacted
+      // its copy, and a clean election removes no records there.
       read: (offset, below, limit) => this.#read(this.#history, offset, below, limit),
     }
   }

@@ -51,7 +51,7 @@ export interface Markers {
   group(groupId: string, producer: Identity, marker: Marker): void
 }
 
-/** The coordinator of all transactions. Its state survives if any broker crashes. */
+/** The coordinator of all transactions. Its state survives the crash of any broker. */
 export class Transactions {
   /** The version of transactions that is enabled in the cluster. Each request also has its own version. */
   version: TransactionVersion = 2

@@ -59,7 +59,7 @@ export const fencing: readonly Case[] = [
     answers: [1, 'PRODUCER_FENCED', 'PRODUCER_FENCED'],
   },
   {
-    name: 'InitProducerId aborts an open transaction of the producer id even if the epoch is old',
+    name: 'InitProducerId with an old epoch aborts an open transaction of the producer id, but is then refused',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const id = producer.id as string
@@ -75,7 +75,7 @@ export const fencing: readonly Case[] = [
     answers: ['CONCURRENT_TRANSACTIONS', 'PRODUCER_FENCED', 'INVALID_TXN_STATE'],
   },
   {
-    name: 'after the end of a transaction of version 2, the former epoch can be raised only to the current one',
+    name: 'after the end of a transaction of version 2, InitProducerId with the former epoch returns the current epoch',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const id = producer.id as string

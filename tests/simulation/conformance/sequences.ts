@@ -45,7 +45,7 @@ export const sequences: readonly Case[] = [
     answers: [0, 'OUT_OF_ORDER_SEQUENCE_NUMBER', 1, 'INVALID_PRODUCER_EPOCH', 'INVALID_PRODUCER_EPOCH', ['a', 'b']],
   },
   {
-    name: 'a producer that the log does not know may begin with any sequence number',
+    name: 'the first batch of a producer in a log may have any sequence number',
     async run(wire) {
       const [topic, producer] = [await wire.topic(), await wire.init(null)]
       return [await wire.produce(topic, producer, 7, ['a']), await wire.produce(topic, producer, 8, ['b'])]

@@ -66,7 +66,7 @@ export const transactionsV1: readonly Case[] = [
     answers: ['INVALID_TXN_STATE', 'INVALID_TXN_STATE', 'NONE', 'NONE', 'INVALID_TXN_STATE', 'NONE', 'NONE', 'INVALID_TXN_STATE'],
   },
   {
-    name: 'version 1: sequence numbers continue in the next transaction, but after a late batch of the previous transaction, a new batch is refused',
+    name: 'version 1: sequence numbers continue in the next transaction, but if a batch of the previous transaction is repeated first, the next batch is refused',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const answers: unknown[] = []

@@ -40,7 +40,7 @@ export const transactionsV2: readonly Case[] = [
     answers: ['NONE', 'NONE', 0, true, 'INVALID_TXN_STATE'],
   },
   {
-    name: 'version 2: late requests do not enter the next transaction',
+    name: 'version 2: late requests of a transaction are refused while the next transaction is open',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const group = wire.name('group')
@@ -94,7 +94,7 @@ export const transactionsV2: readonly Case[] = [
     answers: ['INVALID_TXN_STATE', 'NONE', 1, 'NONE', 0, 1],
   },
   {
-    name: 'version 2: the first batch of an epoch has sequence 0',
+    name: 'version 2: the first batch of an epoch is refused unless its sequence number is 0',
     async run(wire) {
       const { topic, producer } = await begin(wire)
       const answers: unknown[] = [await wire.produce(topic, producer, 3, ['d'], 2), await wire.produce(topic, producer, 0, ['a'], 2)]

@@ -18,7 +18,8 @@ const SOURCES = [
   'tools/random',
 ]
 /**
- * How many other delays `findPlan` tries with the stored plan. A reduced plan often reveals its mutation again soon.
+ * How many other delays `findPlan` tries with the stored plan. A reduced plan often reveals its mutation again after a
+ * few of them.
  */
 const FURTHER_DELAYS = 500
 const FILES = ['package.json', 'pipelines/service.ts', 'tests/chaos/expected.ts', 'tests/chaos/shop.ts']

@@ -1,7 +1,7 @@
 /**
- * `node tests/simulation/mutations/renew.ts NAME...`: replaces the plans of mutations by plans that reveal them. A
- * change of the engine or the client changes the schedule of each plan, so that a plan may no longer reveal its
- * mutation.
+ * `node tests/simulation/mutations/renew.ts NAME...`: replaces the plans of the named mutations with plans that
+ * reveal these mutations. A change to the engine or the client changes the schedule of each plan, so a plan may no
+ * longer reveal its mutation.
  */
 import { writeFileSync } from 'node:fs'
 import { mutatedSources, mutations, planOf } from './mutate.ts'

@@ -97,7 +97,7 @@ export function counterSinks(scheduler: Scheduler, totals: Topic<string, string>
     const surplus = view.size - wanted.size
     return [
       ...wrong.map(([key, value]) => `the view has ${view.get(key)} at ${key} instead of ${value}`),
-      ...(surplus > 0 ? [`the view has ${surplus} keys too many`] : []),
+      ...(surplus > 0 ? [`the view has ${surplus} surplus keys`] : []),
     ]
   }
 

@@ -34,7 +34,7 @@ export function tableModel(scheduler: Scheduler): TableModel {
     return {
       prepare: () => server.request(client, 'prepares the table', () => 'the only life'),
       position: (topic, partition) =>
-        server.request(client, `tells the position of ${topic}-${partition}`, () => position(topic, partition)),
+        server.request(client, `returns the position of ${topic}-${partition}`, () => position(topic, partition)),
       insert({ topic, partition, rows: fresh }) {
         const salt = salts.get(`${topic}-${partition}`) ?? ''
         const token = `${topic}-${partition}-${fresh[0].offset}-${fresh[fresh.length - 1].offset}-${fresh.length}${salt}`
@@ -47,7 +47,7 @@ export function tableModel(scheduler: Scheduler): TableModel {
       forgetInserts: (topic, partition) => void salts.set(`${topic}-${partition}`, `-${++salted}`),
       insertBinary: () => Promise.reject(new Error('the model has only tables of JSON rows')),
       topicId: (topic, partition) =>
-        server.request(client, `tells the id of ${topic}-${partition}`, () => ids.get(`${topic}-${partition}`)),
+        server.request(client, `returns the id of ${topic}-${partition}`, () => ids.get(`${topic}-${partition}`)),
       noteTopicId: (topic, partition, id) =>
         server.request(client, `notes the id of ${topic}-${partition}`, () => void ids.set(`${topic}-${partition}`, id)),
       noteCaughtUp: (topic, partition) => server.request(client, `notes that ${topic}-${partition} is caught up`, () => {}),

@@ -37,7 +37,7 @@ export function viewModel(scheduler: Scheduler): ViewModel {
     for (const operation of operations) {
       if (operation.op === 'set') strings.set(operation.key, String(operation.value))
       else if (operation.op === 'del') strings.delete(operation.key)
-      else throw new Error(`the model of Redis does not know ${operation.op}`)
+      else throw new Error(`the model of Redis does not support ${operation.op}`)
     }
     const positions = known ?? { topics: new Map(), clearing: undefined }
     positions.topics.set(topic, { next, at: now, topicId: topicId ?? stored?.topicId })
@@ -92,7 +92,7 @@ export function viewModel(scheduler: Scheduler): ViewModel {
     return {
       apply: (batch) => ask(`applies ${batch.topic}-${batch.partition} from ${batch.expected} to ${batch.next}`, () => apply(batch)),
       position: (view, partition, topic) =>
-        ask(`tells the position of ${topic}-${partition}`, () => partitions.get(viewTag(view, partition))?.topics.get(topic)),
+        ask(`returns the position of ${topic}-${partition}`, () => partitions.get(viewTag(view, partition))?.topics.get(topic)),
       read: (keys) => ask('reads', () => keys.map((key) => strings.get(key) ?? null)),
       clear,
       finishClearing,

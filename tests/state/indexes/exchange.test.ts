@@ -64,7 +64,7 @@ test('an exchange ends when its signal is aborted, even while an answer is arriv
   await expect(send('/', undefined, giveUp.signal)).rejects.toThrow()
 })
 
-test('an answer of exactly the maximum size is complete', async () => {
+test('an answer of exactly the maximum size is accepted', async () => {
   const send = await opened((_request, response) => response.end('x'.repeat(LIMIT)))
   expect((await send('/')).text).toHaveLength(LIMIT)
 })

@@ -51,24 +51,27 @@ const slow: WritePace = { bulksInFlight: 1, documentsPerBulk: 250, inTurn: (send
 
 test.each<[string, WritePace | undefined, number]>([
   ['at full pace', undefined, 2],
-  ['at a pace of one bulk at a time', slow, 1],
-])('%s, a write sends a limited number of bulk requests at a time, and ends only when none is in flight', async (_, pace, expected) => {
-  let [inFlight, most, ended] = [0, 0, 0]
-  const client = {
-    async call(call: SearchCall) {
-      most = Math.max(most, ++inFlight)
-      const isFirst = (call.body as string).includes('"_id":"0"')
-      for (let turn = 0; turn < (isFirst ? 1 : 5); turn++) await Promise.resolve()
-      inFlight--
-      ended++
-      if (isFirst) throw new TargetUnavailableError('later')
-      return allWell(call) as { status: number; body: never }
-    },
-  }
-  const changes = Array.from({ length: 5_000 }, (_, id) => change(String(id)))
-  await expect(indexWriter('notes-1.sink', client, pace).write(changes)).rejects.toThrow('later')
-  expect([most, inFlight, ended]).toEqual([expected, 0, expected])
-})
+  ['at a slow pace', slow, 1],
+])(
+  '%s, a write limits the number of bulk requests in flight, and ends after a failure only when none is in flight',
+  async (_, pace, expected) => {
+    let [inFlight, most, ended] = [0, 0, 0]
+    const client = {
+      async call(call: SearchCall) {
+        most = Math.max(most, ++inFlight)
+        const isFirst = (call.body as string).includes('"_id":"0"')
+        for (let turn = 0; turn < (isFirst ? 1 : 5); turn++) await Promise.resolve()
+        inFlight--
+        ended++
+        if (isFirst) throw new TargetUnavailableError('later')
+        return allWell(call) as { status: number; body: never }
+      },
+    }
+    const changes = Array.from({ length: 5_000 }, (_, id) => change(String(id)))
+    await expect(indexWriter('notes-1.sink', client, pace).write(changes)).rejects.toThrow('later')
+    expect([most, inFlight, ended]).toEqual([expected, 0, expected])
+  },
+)
 
 test('refused documents of several batches are reported in order', async () => {
   const mapping = { type: 'mapper_parsing_exception', reason: 'failed' }

@@ -7,7 +7,7 @@ import { newFolder, put, TOPOLOGY } from './harness.ts'
 
 const CHILD_TIMEOUT_MS = 60_000
 
-/** Runs a program whose files may not exceed a size. Writes beyond it fail, as on a full disk. @returns its output */
+/** Runs a program whose writes beyond a maximum file size fail, as on a full disk. Returns the program's output. */
 function outputOf(program: string, folder: string, fileLimitKib: number): string {
   const command = `ulimit -f ${fileLimitKib}; exec "$0" "$@"`
   const file = join(import.meta.dirname, 'children', program)

@@ -207,7 +207,7 @@ test('the size of changed rows is estimated from the rows of the last flush', as
   expect(store.dirtyBytes).toBe(20_000)
 })
 
-test('consecutive scans encode each change only once, and later scans see the changes made after earlier scans', async () => {
+test('consecutive scans encode each change only once, and later scans show the changes made after earlier scans', async () => {
   const backend = (await testBackends[0]()).backend
   let encoded = 0
   const key: Codec<string> = {
@@ -233,7 +233,7 @@ test('consecutive scans encode each change only once, and later scans see the ch
   expect(keysOf('3:')).toEqual([])
 })
 
-test('a scan that omits new keys sees the changes of all other keys, and encodes no changes', async () => {
+test('a scan that omits new keys shows the changes of all other keys, and encodes no changes', async () => {
   const { backend, session } = await testBackends[0]()
   let encoded = 0
   const key: Codec<string> = {

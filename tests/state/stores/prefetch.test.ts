@@ -45,13 +45,13 @@ const STORES: Record<string, () => Announced> = {
     ),
 }
 
-test.each(Object.entries(STORES))('a processor may reject a record whose announced key cannot be encoded: %s store', (_name, open) => {
+test.each(Object.entries(STORES))('a processor may reject a record whose prefetched key cannot be encoded: %s store', (_name, open) => {
   const checked = topology('checked', (t) => {
     const store = open()
     const options = { reads: (number: number) => store.prefetchNumber(number), stores: [store] }
     t.source(numbers).process('check', options, (number) => {
       if (number === TOO_LARGE) return deadLetter('too_large', String(number))
-      // A sparse store looks at keys only when it has rows.
+      // A sparse store encodes prefetched keys only when it has rows.
       store.fill?.(number)
     })
   })

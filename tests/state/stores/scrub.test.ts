@@ -209,7 +209,7 @@ test('an erasable store requests a rewrite after the commit that contains the de
   await backend.close()
 })
 
-test('a scan that began before a rewrite ends as if there had been no rewrite', async () => {
+test('a scan that began before a rewrite returns all rows of that time, and the rewrite ends only after the scan', async () => {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder })
   const { own, column } = session(backend)
@@ -224,7 +224,7 @@ test('a scan that began before a rewrite ends as if there had been no rewrite', 
     isDone = true
   })
   let scanned = 1
-  // The rewrite ends only after the scans, so the scan must not wait for it.
+  // The rewrite ends only after the scans, so the test waits only until the pointer file has been written.
   while (readdirSync(folder).every((name) => name !== 'generation')) await nextTurn()
   put(column, 'later', 'x')
   own.write()

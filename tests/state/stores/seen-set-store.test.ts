@@ -332,7 +332,7 @@ describe('the only page of a set', () => {
     forgetMarks(backend)
     const later = opened(backend)
     for (const item of items) expect(later.store.add('ann', item, now + DAY_MS)).toBe(false)
-    // When the items in the first page have expired, no other page is empty.
+    // At this time, all items in the first page have expired, but every other page still contains items.
     while (later.store.expire(START + MONTH_MS + 5 * DAY_MS, 10) === 10);
     later.commit()
     const last = opened(backend).store

@@ -94,7 +94,7 @@ test('erasable stores of a folder with a single database must be restored into a
   })
 })
 
-test('the first scrub of a new small database reports that this database was rewritten even if the main database was not', async () => {
+test('the first scrub of a new database for erasable stores reports a rewrite, even if the main database was not rewritten', async () => {
   const backendThat = (isRewritten: boolean) => ({ ...memoryBackend(), scrub: async () => isRewritten })
   const backend = splitBackend({ main: backendThat(false), apart: backendThat(true), apartOf: () => undefined, isNew: true })
   expect(await backend.scrub()).toBe(true)

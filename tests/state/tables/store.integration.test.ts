@@ -263,7 +263,7 @@ test('the table is replicated in a cluster', () => {
   expect(statement).toContain('replicated_deduplication_window = 1000')
 })
 
-test.each(['main', 'eu-west-1', '{cluster}'])('the cluster may be called %s', async (cluster) => {
+test.each(['main', 'eu-west-1', '{cluster}'])('statements for a cluster with the name %s are valid SQL', async (cluster) => {
   const { client } = await testDatabase()
   const statements = [
     createStatement(eventsTable, 'identity', { cluster }),

@@ -14,6 +14,6 @@ test.each([0, 1, 2 ** 20, 3 * 2 ** 20 + 17])('a file of %i bytes has the digest 
   await expect(fileDigest(join(folder, 'file'))).resolves.toEqual({ bytes, sha256 })
 })
 
-test('a missing file has no digest', async () => {
+test('computing the digest of a missing file fails', async () => {
   await expect(fileDigest(join(tmpdir(), 'millrace-no-such-file'))).rejects.toThrow('ENOENT')
 })

@@ -98,7 +98,7 @@ it('a version is fetched again if its files vanished before they were opened', a
   expect(versions.current?.opened).toBe('ten')
 })
 
-it('only the version that was requested last is put into force, even if an earlier version is fetched later', async () => {
+it('only the version that was requested last is put into force, even if a version that was requested earlier is fetched later', async () => {
   const here = localVersions({ blobs, folder, now: Date.now })
   const gate = Promise.withResolvers<void>()
   const [slow, fast] = [await publish(7, { model: 'seven' }), await publish(8, { model: 'eight' })]

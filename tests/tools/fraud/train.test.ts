@@ -22,8 +22,8 @@ function sha256Of(file: string): string {
 }
 
 /**
- * Installs a program that is used instead of Python. It claims to find its packages, writes the file of the first
- * model, and then fails.
+ * Installs a program in place of Python. The check whether packages are installed succeeds with this program. When the
+ * program is run for training, it writes the file of the first model and then fails.
  */
 function installFailingPython(): void {
   const packages = sha256Of('tools/fraud/python/requirements.txt').slice(0, 12)

@@ -9,8 +9,8 @@ import { processMark } from '../../../deploy/local/child.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 
 /**
- * Stands in for the packages of the programs, which are large. When a program reads its first numbers, it writes its
- * process id to the file that the variable names, and then takes ten minutes.
+ * Replaces the packages of the programs, because the real packages are large. When a program reads its first numbers,
+ * the replacement writes the process id of the program to the file that `PID_FILE` names, and sleeps for ten minutes.
  */
 const PACKAGES = `
 import os, sys, time
@@ -44,7 +44,10 @@ function fakeEnvironment(home: string, service: string): void {
   chmodSync(python, 0o755)
 }
 
-/** @throws Error until the Python program has written its process id */
+/**
+ * Returns the process id that the Python program has written.
+ * @throws Error if the process id is not written completely yet
+ */
 function pidOf(home: string): number {
   const text = readFileSync(join(home, 'pid'), 'utf8')
   if (!text.endsWith('\n')) throw new Error('the process id is not complete')

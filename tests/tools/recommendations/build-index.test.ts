@@ -26,7 +26,7 @@ test('vectors with similar directions are mostly inserted one after another, and
   expect(order.toSorted()).toEqual(Uint32Array.from({ length: ROWS }, (_, row) => row))
   let changes = 0
   for (let at = 1; at < ROWS; at++) if (order[at] % CLUSTERS !== order[at - 1] % CLUSTERS) changes++
-  // In the input, successive rows always belong to different centres.
+  // In the input, successive rows always belong to different clusters.
   expect(changes).toBeLessThan(ROWS / 2)
 })
 

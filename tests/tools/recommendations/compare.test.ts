@@ -11,7 +11,7 @@ import { type TestBundle, writeBundle } from '../../api/recommendations/model/bu
 import { interaction } from '../../pipelines/recommendations/events.ts'
 
 const MINUTE = 60_000
-/** Number of items that fill a list if a model knows no better ones. */
+/** Number of other items. They fill the lists of a model that finds no better items. */
 const OTHERS = 100
 
 let folder: string

@@ -165,7 +165,7 @@ test('a test case contains what the user chose within half an hour, and nothing 
   expect(early).toEqual([[1n, 4n], [4n]])
 })
 
-test('a test case counts lists that were shown earlier, but not the list that the user may have chosen from', async () => {
+test('a test case counts lists that were shown earlier, but not lists from the last half hour, from which the user may have chosen', async () => {
   const builder = historyBuilder()
   builder.add(1n, interaction({ item_id: 1n, timestamp: START }))
   builder.add(1n, interaction({ item_id: 2n, timestamp: START + 60 * MINUTE }))
@@ -200,7 +200,8 @@ test('a user with one event does not keep the memory of an active user from bein
     collect()
     return process.memoryUsage().arrayBuffers - before
   }
-  // The rows of 301 users and 40 items take far less than a megabyte. With their shared blocks, they took twenty.
+  // The rows of 301 users and 40 items take far less than a megabyte. If they kept their shared blocks in memory, they
+  // would take twenty.
   await expect.poll(grown).toBeLessThan(4 * 1024 * 1024)
   expect(world.hasWatched(1n, 2n, time)).toBe(true)
 })

@@ -3,7 +3,7 @@ import { weightedPick, zipfWeights } from '../../random/weighted.ts'
 import { type DemoPerson, nearby, POPULATION, personAt, suit } from './people.ts'
 
 const SECOND_MS = 1_000
-/** Number of users at the beginning, so that the first swipes find a target. */
+/** Number of users before the first swipe. It is large enough for the first swipes to find a target. */
 const FIRST_PEOPLE = 40
 /** Shares of later events in which a user appears, moves, or looks at received likes. Most other events are swipes. */
 const APPEAR_SHARE = 0.1

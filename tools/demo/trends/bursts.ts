@@ -16,7 +16,7 @@ const RISE_SHARE = 0.25
 const CITY_SHARE = 0.5
 const COUNTRY_SHARE = 0.85
 
-/** Invented, cheerful events, because bad news about real places could be mistaken for facts. */
+/** Kinds of events. All are cheerful, because invented bad news about real places could be mistaken for facts. */
 const THINGS = ['Final', 'Concert', 'Derby', 'Parade', 'Premiere', 'Marathon', 'Festival', 'Regatta', 'Fair', 'Picnic', 'Tour', 'Album']
 
 /** An event in one place that people there tweet about. */

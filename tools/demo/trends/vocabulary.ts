@@ -44,7 +44,7 @@ export function vocabulary(seed: number): Vocabulary {
   }
 }
 
-/** Returns the index in the vocabulary at which a country's topics start. */
+/** Returns the index in the vocabulary of a country's most frequent term. */
 function placeOf(country: string): number {
   const [first, second] = [country.charCodeAt(0), country.charCodeAt(1)]
   return EVERYDAY.length + (((first * 31 + second) * 97) % (VOCABULARY / 2))

@@ -19,7 +19,7 @@ TRAIN, TEST = 1, 2
 def report(scores, scenarios, false_positives):
     labels = (scenarios > 0).astype(int)
     normal = numpy.sort(scores[labels == 0])[::-1]
-    # At most the given share of the normal payments has a higher score.
+    # At most the given share of the normal payments has a score above this threshold.
     threshold = normal[int(len(normal) * false_positives)]
     found = scores > threshold
     kinds = [int(kind) for kind in numpy.unique(scenarios) if kind > 0]

@@ -8,7 +8,7 @@ const MEDIUM_SHARE = 0.005
 const BLOCKED_SHARE = 0.003
 /**
  * Lower bound of the HIGH threshold. A payment with a lower probability is far more likely to be normal, however rare
- * such scores are.
+ * such scores are. The lower bound of the MEDIUM threshold is half of this.
  */
 const LEAST_HIGH = 0.2
 const DECIMALS = 1e5

@@ -97,7 +97,7 @@ export function replayWorld(): ReplayWorld {
   const watched = new Map<bigint, Map<bigint, number>>()
   const signals = new Map<bigint, ItemSignals>()
   const neighbourhoods = new Map<bigint, ItemNeighbourhood>()
-  /** Packed, because objects would take ten times as much memory. */
+  /** The published neighbours of each item. They are packed, because objects would take ten times as much memory. */
   const published = new Map<bigint, Buffer>()
   const trending = trends()
   const happened = activities()

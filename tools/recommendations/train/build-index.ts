@@ -8,7 +8,7 @@ export interface IndexBuild {
   /** The folder of the bundle. It contains the factors and receives the index. */
   readonly folder: string
   readonly items: number
-  /** The maximum length of an item's factors. */
+  /** The maximum Euclidean length of an item's vector of factors. */
   readonly greatestLength: number
   readonly threads: number
   /** Called after each batch of rows, with the number of rows added so far. */

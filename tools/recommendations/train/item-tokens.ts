@@ -12,8 +12,8 @@ export interface ItemTokens {
 }
 
 /**
- * Minimum number of items that must have a token. If only one item had the token, the vector of the token would only
- * repeat the vector of the item.
+ * Tokens of fewer items get no number. If only one item had a token, the vector of the token would only repeat the
+ * vector of the item.
  */
 const LEAST_ITEMS = 2
 /**

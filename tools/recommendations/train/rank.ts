@@ -13,8 +13,8 @@ export interface JudgedList {
    */
   readonly labels: Uint8Array
   /**
-   * The position of each candidate, from 0, if the list was shown. Items at the top are chosen more often only because
-   * of their position.
+   * The position of each candidate, from 0, if the list was shown. Training corrects for positions, because items at
+   * the top are chosen more often even if they are no better.
    */
   readonly positions?: Uint32Array
 }
@@ -32,7 +32,8 @@ const RATE = 0.06
  */
 const LEAST_ROWS = { share: 1 / 200, most: 100, least: 5 }
 /**
- * Number of positions that training optimises. A list shows 20 items, but the order of the next few items also helps.
+ * Number of positions that training optimises. A list shows 20 items, but it also helps to optimise the order of the
+ * next few items.
  */
 const TRUNCATION = 25
 /** Number of threads. On a machine with two cores, one core stays free for requests. */

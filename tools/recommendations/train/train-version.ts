@@ -69,8 +69,8 @@ const ENOUGH_SERVED = 10_000
  */
 const NEWEST_SHARE = 0.1
 /**
- * Maximum share of the history that provides test cases. If the model in force is so old that the whole history is
- * newer, something must be left to learn from. Otherwise, this model would never be replaced.
+ * Maximum share of the history that provides test cases. If the whole history is newer than the model in force, the
+ * rest of the history is left for training. Otherwise, this model would never be replaced.
  */
 const MOST_COMPARED_SHARE = 0.5
 /**

@@ -15,7 +15,7 @@ const BOOLEAN_FIELDS = ['ip.is_tor', 'geo.impossible_travel'] as const
 const LISTS = ['known', 'absent']
 const MAX_TREE_DEPTH = 5
 
-/** The lists in the property tests. The list `absent` is not among them. */
+/** The lists in the property tests. Some conditions refer to the list `absent`, which does not exist. */
 export const TEST_LISTS = new Map([['known', new Set(['a', 'DE', ''])]])
 
 const field = (name: string): Node => ({ kind: 'field', name, ...NOWHERE })
@@ -85,7 +85,7 @@ const trees = fc.letrec<{ number: Node; string: Node; condition: Node }>((tie) =
 /** Generates conditions that pass the type check. The position of all their nodes is `NOWHERE`. */
 export const conditions: fc.Arbitrary<Node> = trees.condition
 
-/** Generates transactions. Each field that conditions read is either present or missing. */
+/** Generates the facts about a transaction. Any of the facts may be missing. */
 export const facts: fc.Arbitrary<FactsByName> = fc.record(
   {
     'txn.amount': fc.constantFrom(...NUMBERS, -1, -2),
@@ -103,7 +103,7 @@ export const facts: fc.Arbitrary<FactsByName> = fc.record(
   { requiredKeys: [] },
 )
 
-/** Returns a copy without source positions. */
+/** Returns a copy of a tree without source positions. */
 export function withoutPositions(node: Node): unknown {
   return JSON.parse(JSON.stringify(node, (key, value) => (key === 'start' || key === 'end' ? undefined : value)))
 }

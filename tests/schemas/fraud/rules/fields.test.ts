@@ -110,7 +110,7 @@ test('a required field of a transaction is never missing', () => {
   expect(FIELDS.filter(({ optional, slot }) => !optional && facts[slot] === undefined)).toEqual([])
 })
 
-test("names in untrusted input never reach an object's prototype", () => {
+test('the keys __proto__ and constructor in untrusted input are ignored and do not change the prototype of objects', () => {
   const polluted = JSON.parse('{"__proto__": {"txn.amount": 5}, "constructor": 1, "txn.amount": 2}')
   const facts = factsOf(polluted)
   expect(facts[slotOf('txn.amount')]).toBe(2)
@@ -118,7 +118,7 @@ test("names in untrusted input never reach an object's prototype", () => {
   expect(facts.length).toBe(FIELDS.length)
 })
 
-test('a list named like a property of all objects is an ordinary list', () => {
+test('a list may have the name of a property that all objects inherit, such as __proto__', () => {
   const compiled = compileCondition("inList('__proto__', payer.user_id) OR inList('constructor', payer.user_id)")
   if (!compiled.ok) throw new Error('unexpected: the condition was refused')
   const facts = factsOf({ 'payer.user_id': 'u1' })

@@ -4,7 +4,7 @@ import { fieldOf } from '../../../../schemas/fraud/rules/fields.ts'
 
 type Value = number | string | boolean | undefined
 
-/** Evaluates a condition by walking its tree, as docs/services/fraud.md#missing-values defines it. */
+/** Evaluates a condition by walking its tree. The semantics are defined in docs/services/fraud.md#missing-values. */
 export function naiveValue(node: Node, facts: FactsByName, lists: Lists): Value {
   const of = (child: Node) => naiveValue(child, facts, lists)
   switch (node.kind) {

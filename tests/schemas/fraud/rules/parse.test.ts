@@ -73,7 +73,7 @@ test.each([
   ['!ip.is_tor', 'line 1, column 1: The character "!" means nothing here: write NOT, or != for "not equal".'],
   [
     "payer.user_id ~ 'a.*'",
-    'line 1, column 15: The character "~" means nothing here: there are no regular expressions: use contains, startsWith or endsWith.',
+    'line 1, column 15: The character "~" means nothing here: use contains, startsWith or endsWith instead of a regular expression.',
   ],
   ['txn.amount > 1_000', 'line 1, column 14: "1_000" is not a number.'],
   ['txn.amount > 1.', 'line 1, column 14: "1." is not a number.'],
@@ -130,7 +130,7 @@ test.each([
   ],
   [
     'ml_scores.payment_fraud > 0.5',
-    'line 1, column 1: "ml_scores.payment_fraud" is not a field: rules cannot read model scores, because models run at the same time.',
+    'line 1, column 1: "ml_scores.payment_fraud" is not a field: rules cannot read model scores, because models run at the same time as rules.',
   ],
   ['__proto__ > 1', 'line 1, column 1: There is no field "__proto__". Strings need quotes: \'__proto__\'.'],
   ['constructor.name > 1', 'line 1, column 1: There is no field "constructor.name".'],
@@ -166,7 +166,7 @@ test('for an invalid character, `expected` says what would be valid, without the
     expect(faultsOf(text)[0].expected).toEqual(['a field, a number, a string or an operator'])
 })
 
-test('all name faults and type faults are reported together, in the order of the text', () => {
+test('all name faults and type faults are reported together, in their order in the text', () => {
   const faults = faultsOf("payer.contry = 'DE' OR txn.amount = 'a' OR foo(1)")
   expect(faults.map(({ column, code }) => [column, code])).toEqual([
     [1, 'unknown_field'],

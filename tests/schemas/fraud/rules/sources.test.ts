@@ -7,7 +7,7 @@ interface RecordSchema {
   readonly fields: readonly { readonly name: string; readonly type: unknown }[]
 }
 
-/** Returns the type of a path in `txn.scored`, without null. */
+/** Returns the Avro type of the field at a path in `txn.scored`. Of a union with null, returns the other type. */
 function typeAt(path: string): unknown {
   let type: unknown = loadSchema('fraud/TxnScored')
   for (const name of path.split('.')) {
@@ -24,7 +24,7 @@ function withoutNull(type: unknown): unknown {
   return others.length === 0 ? only : undefined
 }
 
-/** Returns the kind of value that rules see for an Avro type. */
+/** Returns the kind of value that rules get from a field of an Avro type. */
 function kindOf(type: unknown): string {
   const name = typeof type === 'string' ? type : (type as { type?: string } | undefined)?.type
   if (name === 'long' || name === 'int' || name === 'double') return 'number'
@@ -52,6 +52,6 @@ test.each(paths)('$name is read from $source, and this path has the type $type i
   expect(kindOf(typeAt(source))).toBe(KINDS[type])
 })
 
-test('a path that does not exist is recognised', () => {
+test('a path that does not exist in the schema has no type', () => {
   expect([kindOf(typeAt('features.no_such_feature')), kindOf(typeAt('request.payer.nobody'))]).toEqual(['undefined', 'undefined'])
 })

@@ -37,7 +37,8 @@ function readCities(folder: string) {
     .toString('utf8')
     .trimEnd()
     .split('\n')
-  // Counts columns from both ends, because a quoted name may contain a comma. The last columns are numbers.
+  // A quoted name may contain a comma, so a pattern finds the first columns. The last two columns are numbers, so
+  // splitting at commas is enough to find them.
   return lines.map((line) => {
     const [, name, country] = line.match(/^\d+,("(?:[^"]|"")*"|[^,]*),([^,]*),/)!
     const [lat, long] = line.trimEnd().split(',').slice(-2).map(Number)

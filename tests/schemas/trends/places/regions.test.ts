@@ -9,7 +9,7 @@ test('the 551 regions are the world, 50 countries and 500 cities', () => {
   expect(types.Town).toHaveLength(500)
 })
 
-test('every woeid is unique and fits into the 32 bits that tweets have for it', () => {
+test('every woeid is unique, positive and fits into the signed 32-bit field of tweets', () => {
   const woeids = regions.map((region) => region.woeid)
   expect(new Set(woeids).size).toBe(woeids.length)
   expect(woeids.every((woeid) => woeid > 0 && woeid < 2 ** 31)).toBe(true)
@@ -38,7 +38,7 @@ test('no two cities of one country share a name', () => {
   expect(new Set(names).size).toBe(names.length)
 })
 
-test('an unknown woeid has no path', () => {
+test('an unknown woeid has neither a path nor a region', () => {
   expect(pathOf(0)).toBeUndefined()
   expect(regionOf(-1)).toBeUndefined()
 })

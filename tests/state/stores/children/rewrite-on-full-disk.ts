@@ -7,7 +7,10 @@ import { put, TOPOLOGY } from '../harness.ts'
  * database contains after the second rewrite.
  */
 const folder = process.argv[2]
-/** Each open starts a new write-ahead log, so only the log of the copy contains all rows. */
+/**
+ * Each open starts a new write-ahead log, so only the log of the copy contains all rows and exceeds the maximum file
+ * size.
+ */
 const OPENS = 3
 const ROWS_PER_OPEN = 4_000
 const VALUE = 'x'.repeat(1_000)

@@ -127,7 +127,7 @@ test('the features table returns complete events', async () => {
   expect(scoredOf(row)).toEqual(EVENT)
 })
 
-test('a features table that is older than a feature gets a column for it', async () => {
+test('a features table from before a feature existed gets a column for this feature', async () => {
   const { client, score } = await world()
   await tableStore(
     { ...fraudFeaturesTable, columns: fraudFeaturesTable.columns.filter((column) => !column.startsWith('amount_zscore ')), migrations: [] },

@@ -8,7 +8,7 @@ test('a violation that arrives while an older page is read does not cause a nega
     async query({ query, query_params }) {
       const isCount = query.includes('count()')
       if (!isCount) offsets.push((query_params as { offset: number }).offset)
-      // The page query saw the 100 rows before the page, and the count sees one row more.
+      // When the page was queried, only the 100 rows before it existed. The count includes a row that arrived later.
       const rows = isCount ? [[101]] : []
       return { json: async <Row>() => rows as Row[] }
     },

@@ -76,8 +76,7 @@ test('the roll-up counts each click once, despite repeated inserts and computati
   ]
   expect(await days(client)).toEqual(expected)
 
-  // Simulates a second sink that also believes it owns the partition. It inserts the same rows again, in different
-  // batches.
+  // Simulates a second sink that writes the same partition. It inserts the same rows again, in different batches.
   await insert(client, yesterday.slice(10, 50), 10)
   await insert(client, today.slice(0, 30), 60)
   const [{ rows }] = await rowsOf<{ rows: number }>(client, 'SELECT toUInt32(count()) AS rows FROM clicks')

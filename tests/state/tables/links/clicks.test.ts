@@ -13,7 +13,7 @@ interface Asked {
   readonly limit: number
 }
 
-/** Creates a table with clicks at these times, in ascending order, and notes the queries. */
+/** Simulates a table with clicks at these times, which must ascend. Records the parameters of the queries. */
 function tableOf(times: readonly number[]): { reader: TableReader; queries: Asked[] } {
   const queries: Asked[] = []
   const reader: TableReader = {

@@ -92,7 +92,7 @@ test('for a day after an outage, older deletions are repeated, even if they are 
   expect(await runFor(HOUR_MS)).toBe(0)
 })
 
-test('the first run repeats older deletions, in case no process was running at the time', async () => {
+test('the first run repeats older deletions, in case no process was running when they arrived', async () => {
   const { swiped, profile, client } = await world()
   const now = Date.now()
   await swiped(ANN, BOB, now - 6 * DAY_MS)

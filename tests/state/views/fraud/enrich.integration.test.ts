@@ -195,7 +195,7 @@ test('a withdrawn transaction is no longer in flight, unless another request has
   expect(await redis.exists(keys('user:u1').flight, keys('device:d1').flight)).toBe(0)
 })
 
-test('of two processes that score the same transaction, the first one wins, unless the second one decides to block the transaction', async () => {
+test('if two processes score the same transaction, the first answer is kept, unless the second answer blocks the transaction', async () => {
   const { answers } = await world()
   const audited: TxnScored[] = []
   const audit = async (earlier: TxnScored) => void audited.push(earlier)

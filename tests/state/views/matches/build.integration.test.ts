@@ -29,7 +29,7 @@ const PARTITION = 0
 const PLACE = { lat: 52.52, lon: 13.405 }
 const ANN = '0a000000-0000-4000-8000-000000000000'
 
-/** Starts a Redis with Ann and `count` users around her. One in every `everyth` users passes her filters. */
+/** Starts a Redis with Ann and `count` users around her. Of every `everyth` users, one passes her filters. */
 async function world(count: number, everyth = 1) {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
@@ -112,7 +112,7 @@ test('in a densely populated area, the searches of a user who swipes all candida
   expect(await redis.pttl(keys.resume)).toBeLessThanOrEqual(1_800_000)
 })
 
-test('a new search starts over while most candidates of the last search are left, and otherwise continues and keeps the remaining candidates', async () => {
+test('while most candidates of the last search are left, a new search starts over; otherwise it continues where that search stopped, and keeps the remaining candidates', async () => {
   const { build, swipe } = await world(12_000, 300)
   const first = idsOf(await build())
   expect(first.length).toBeGreaterThan(10)
@@ -123,7 +123,7 @@ test('a new search starts over while most candidates of the last search are left
   expect(next.length).toBeGreaterThan(3)
 })
 
-test('the result of a search does not undo what happened during the search', async () => {
+test('a stack leaves out users who were swiped or blocked during its search, and is not stored after a rewind during the search', async () => {
   const { deps, keys, state, stack, swipe, built, redis } = await world(5)
   const token = randomUUID()
   await lockBuild(deps, keys, token)
@@ -206,7 +206,7 @@ test('the swipe that leaves only four candidates claims a refill, and the swipes
   expect(idsOf(await stack())).toEqual([])
 })
 
-test('a user who cannot be served does not get a refill', async () => {
+test('a refill is skipped for a user without a place or a profile', async () => {
   const { deps, keys, redis } = await world(3)
   await redis.hdel(keys.recent, 'place')
   expect(await refillStack(deps, PARTITION, ANN, 'one')).toBe('skipped')

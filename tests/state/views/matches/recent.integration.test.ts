@@ -442,7 +442,7 @@ test('notes that the API writes after Redis was emptied remain when the sink cle
   expect([await redis.exists(keys.recent), await redis.exists(keys.profile)]).toEqual([1, 0])
 })
 
-test('an answer announces a match if the target likes the caller or is already matched', async () => {
+test('an answer announces a match if the target likes the caller or they have an open match, but not while a block hides the target', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const annId = '0a000000-0000-4000-8000-000000000000'

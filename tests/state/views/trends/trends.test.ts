@@ -75,7 +75,7 @@ test('an entry is rendered with the documented field names, and ids as strings',
   ])
 })
 
-test('names and terms with any characters read back unchanged, with at most 30 entries served and all entries as candidates', async () => {
+test('names and terms with any characters are read back unchanged; at most 30 entries are served, and all are candidates', async () => {
   const text = fc.string({ unit: 'binary', minLength: 1 }).filter((each) => each.isWellFormed())
   await fc.assert(
     fc.asyncProperty(fc.uniqueArray(text, { maxLength: 60 }), async (terms) => {
@@ -92,18 +92,21 @@ test('names and terms with any characters read back unchanged, with at most 30 e
   )
 })
 
-test.each([[[]], [[1n]], [[1n, 2n, 3n]]])('a candidate is rendered as it would be served, with samples %s', async (sample_tweets) => {
-  const { reader, write } = view()
-  const topic = { variants: ['#A', 'tab\t"a"'], related: ['b'], typical_tweet: 7n }
-  const more = sample_tweets.length === 0 ? { label: null } : { label: 'Viral', ...topic }
-  write(list({ entries: [entry('a', { sample_tweets, velocity: 1 / 3, ...more })] }))
-  const { entries } = (await readServed(reader, 3, 1)) as ServedList
-  const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
-  expect(candidates.map(candidateText)).toEqual(entries)
-  expect(candidates[0].variants).toEqual(sample_tweets.length === 0 ? [] : ['a', 'tab\t"a"'])
-})
+test.each([[[]], [[1n]], [[1n, 2n, 3n]]])(
+  'a candidate with the sample tweets %s is rendered like the served entry',
+  async (sample_tweets) => {
+    const { reader, write } = view()
+    const topic = { variants: ['#A', 'tab\t"a"'], related: ['b'], typical_tweet: 7n }
+    const more = sample_tweets.length === 0 ? { label: null } : { label: 'Viral', ...topic }
+    write(list({ entries: [entry('a', { sample_tweets, velocity: 1 / 3, ...more })] }))
+    const { entries } = (await readServed(reader, 3, 1)) as ServedList
+    const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
+    expect(candidates.map(candidateText)).toEqual(entries)
+    expect(candidates[0].variants).toEqual(sample_tweets.length === 0 ? [] : ['a', 'tab\t"a"'])
+  },
+)
 
-test('a candidate may lack its ranks, its language and its number of users', async () => {
+test('a candidate may lack its rank change, its peak rank, its language and its number of users', async () => {
   const { reader, write } = view()
   write(list({ entries: [entry('a', { rank_change: null, peak_rank: null, lang: null, users: null })] }))
   const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList

@@ -31,7 +31,7 @@ test.each([
   expect(geohashOf(cellOf({ lat, lon }, 4))).toBe(geohash.slice(0, 4))
 })
 
-test('a geohash identifies its cell, and the cell contains its places', () => {
+test('a cell contains the place for which it was computed, and can be computed from its geohash and from its centre', () => {
   const random = seededRandom(1)
   for (let round = 0; round < 2_000; round++) {
     const place = randomPlace(random)
