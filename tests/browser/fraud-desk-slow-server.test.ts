@@ -201,7 +201,7 @@ describe('the desk of fraud scoring while servers are slow or away, with a fake 
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Sign out' }).waitFor()
     await waiting[0].abort()
-    for (const lost of ['The verdict on transaction t-2 was not recorded.', 'A change to the case of transaction t-2 was not saved.'])
+    for (const lost of ['The verdict on transaction t-2 was not recorded.', 'The notes on the case of transaction t-2 were not saved.'])
       await page.getByRole('alert').filter({ hasText: lost }).waitFor()
     expect(fakes.changes).toEqual([])
   })
