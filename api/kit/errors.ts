@@ -79,6 +79,12 @@ export const errors = defineErrors({
     when: 'this address does not accept the Content-Type of the body',
     message: 'Send the body as application/json in UTF-8.',
   },
+  query_too_large: {
+    // Not 503, because the same request would exceed the limit again.
+    status: 422,
+    when: 'the query for this request needs more memory in the history store than one query may use',
+    message: 'This request needs too much memory in the history store. Narrow it, for example to a shorter period.',
+  },
   rate_limit_exceeded: RATE_LIMIT_EXCEEDED,
   headers_too_large: {
     status: 431,
@@ -94,11 +100,6 @@ export const errors = defineErrors({
     status: 503,
     when: 'the data for this request is still being loaded; `Retry-After` says when to try again',
     message: 'The data is still being loaded. Try again shortly.',
-  },
-  query_too_large: {
-    status: 503,
-    when: 'the query for this request needs more memory in the history store than one query may use',
-    message: 'This request needs too much memory in the history store. Narrow it, for example to a shorter period.',
   },
   unavailable: {
     status: 503,

@@ -338,7 +338,7 @@ function isOlder({ found }, shown) {
 
 /** @param {unknown} error */
 function ignoreMissing(error) {
-  if (error instanceof RequestFailed && [0, 404, 503].includes(error.failure.status)) return undefined
+  if (error instanceof RequestFailed && [0, 404, 422, 503].includes(error.failure.status)) return undefined
   throw error
 }
 
