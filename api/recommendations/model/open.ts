@@ -22,8 +22,9 @@ export interface OpenModel extends RecommendationModel {
 
 export interface OpenOptions {
   /**
-   * Maximum number of items whose vectors are computed from their content. Each further item replaces the item that was
-   * added first, even if that item has changed since.
+   * Maximum number of items whose vectors are computed from their content. Each further item replaces another item. This
+   * is the item that was added first, even if it has changed since, unless items were removed. The limit bounds the
+   * memory; the caller chooses which items to keep (`newer-items.ts`).
    */
   readonly mostAdded?: number
   /** Opens an index of more than `mostWhole` items. By default, the calling thread searches it. */
