@@ -15,6 +15,8 @@ import { verdicts } from './verdict.js'
 /** The user's transactions are shown up to a day after the open transaction. */
 const DAY_MS = 86_400_000
 
+const NOTES_SAVED = 'The notes are saved.'
+
 /**
  * The known data about a transaction. If the transaction of a case, the profile or the other transactions cannot be
  * read, the rest is shown anyway.
@@ -267,12 +269,15 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
           else if (draft !== undefined) drafts.set(caseId, { ...draft, base: notes })
           if (open?.found?.case_id !== caseId) return
           savedNotes = notes
-          part('notes-news').textContent = 'The notes are saved.'
+          part('notes-news').textContent = NOTES_SAVED
         },
       )
     },
     onFailure,
   )
+  notesField.addEventListener('input', () => {
+    if (part('notes-news').textContent === NOTES_SAVED) part('notes-news').textContent = ''
+  })
   document.addEventListener('keydown', (event) => {
     if (part('cases').hidden || event.ctrlKey || event.altKey || event.metaKey || isTyping(event)) return
     const key = event.key.toLowerCase()
