@@ -123,6 +123,11 @@ export interface ApiErrorOptions {
   /** Seconds, for 429 and 503. */
   readonly retryAfter?: number
   readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Whether a repetition with the same Idempotency-Key would fail in the same way. If so, the answer contains no
+   * `command_id`.
+   */
+  readonly needsNewKey?: boolean
   /** Additional fields of the body, such as `command_id`. */
   readonly fields?: Readonly<Record<string, unknown>>
   /** The cause. It appears in the log, but never in the answer. */
