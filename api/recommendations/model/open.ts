@@ -22,9 +22,9 @@ export interface OpenModel extends RecommendationModel {
 
 export interface OpenOptions {
   /**
-   * Maximum number of items whose vectors are computed from their content. Each further item replaces another item. This
-   * is the item that was added first, even if it has changed since, unless items were removed. The limit bounds the
-   * memory; the caller chooses which items to keep (`newer-items.ts`).
+   * Maximum number of items whose vectors are computed from their content. Each further item replaces another item,
+   * usually the one that was added first. The limit only bounds the memory, because `newer-items.ts` chooses which
+   * items are kept.
    */
   readonly mostAdded?: number
   /** Opens an index of more than `mostWhole` items. By default, the calling thread searches it. */
