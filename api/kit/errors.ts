@@ -79,6 +79,12 @@ export const errors = defineErrors({
     when: 'this address does not accept the Content-Type of the body',
     message: 'Send the body as application/json in UTF-8.',
   },
+  query_too_large: {
+    // Not 503, because the same request would exceed the limit again.
+    status: 422,
+    when: 'the query for this request needs more memory in the history store than one query may use',
+    message: 'This request needs too much memory in the history store. Narrow it, for example to a shorter period.',
+  },
   rate_limit_exceeded: RATE_LIMIT_EXCEEDED,
   headers_too_large: {
     status: 431,
@@ -94,11 +100,6 @@ export const errors = defineErrors({
     status: 503,
     when: 'the data for this request is still being loaded; `Retry-After` says when to try again',
     message: 'The data is still being loaded. Try again shortly.',
-  },
-  query_too_large: {
-    status: 503,
-    when: 'the query for this request needs more memory in the history store than one query may use',
-    message: 'This request needs too much memory in the history store. Narrow it, for example to a shorter period.',
   },
   unavailable: {
     status: 503,
@@ -122,6 +123,11 @@ export interface ApiErrorOptions {
   /** Seconds, for 429 and 503. */
   readonly retryAfter?: number
   readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Whether a repetition with the same Idempotency-Key would fail in the same way. If so, the answer contains no
+   * `command_id`.
+   */
+  readonly needsNewKey?: boolean
   /** Additional fields of the body, such as `command_id`. */
   readonly fields?: Readonly<Record<string, unknown>>
   /** The cause. It appears in the log, but never in the answer. */

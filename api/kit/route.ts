@@ -82,8 +82,8 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** Description of a body that the handler reads as it arrives. This description replaces `body`. */
   readonly streamed?: StreamedBody
   /**
-   * Whether the route accepts an Idempotency-Key. If so, each 503 error that its handler causes contains a `command_id`
-   * that can serve as the key.
+   * Whether the route accepts an Idempotency-Key. If so, each 503 error that its handler causes, except one with
+   * `needsNewKey`, contains a `command_id` that can serve as the key.
    */
   readonly idempotent?: boolean
   /**

@@ -133,7 +133,10 @@ export function limitsHandlers({
       const answer = await open.run(limitFlow, keySubject(key_id), command, attempt === 0 ? undefined : `id-${attempt}`)
       if (answer.outcome === 'done') return answer.client!
     }
-    throw new ApiError(errors.unavailable, { message: 'No free key_id was found. Try again with another Idempotency-Key.' })
+    throw new ApiError(errors.unavailable, {
+      message: 'No free key_id was found. Try again with a new Idempotency-Key.',
+      needsNewKey: true,
+    })
   }
 
   async function revokeKey(from: CommandRequest, keyId: string): Promise<Answer> {

@@ -81,5 +81,5 @@ export const exportRoute = defineRoute({
     to: timestamp.optional().openapi({ description: 'End of the range (exclusive). Default: now.' }),
   }),
   answers: { 200: { description: 'Columns: clicked_at, referrer, country, browser, device, bot.', mediaType: CSV_TYPE } },
-  errors: [linksErrors.url_not_found, errors.not_ready, errors.unavailable],
+  errors: [linksErrors.url_not_found, errors.query_too_large, errors.not_ready, errors.unavailable],
 })

@@ -199,7 +199,7 @@ export const searchRoute = defineRoute({
     limit,
   }),
   answers: { 200: { description: 'A page of snippets.', schema: SnippetListSchema } },
-  errors: [errors.not_ready],
+  errors: [errors.query_too_large, errors.not_ready],
 })
 
 export const pageRoute = defineRoute({

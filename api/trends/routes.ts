@@ -170,7 +170,7 @@ export const pastRoute = defineRoute({
     },
     304: { description: 'The list has not changed since the ETag in If-None-Match.' },
   },
-  errors: [trendsErrors.unknown_location, trendsErrors.past_list_not_found, errors.not_ready],
+  errors: [trendsErrors.unknown_location, trendsErrors.past_list_not_found, errors.query_too_large, errors.not_ready],
 })
 
 export const historyRoute = defineRoute({
@@ -204,7 +204,7 @@ export const historyRoute = defineRoute({
     },
     304: { description: 'The series has not changed since the ETag in If-None-Match.' },
   },
-  errors: [trendsErrors.unknown_location, errors.not_ready],
+  errors: [trendsErrors.unknown_location, errors.query_too_large, errors.not_ready],
 })
 
 export const refreshRoute = defineRoute({

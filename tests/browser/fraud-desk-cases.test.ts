@@ -145,8 +145,8 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
 
   test('a case can be judged while its transaction and profile are unavailable', async () => {
     const { page, fakes } = await opened()
-    for (const line of ['GET transactions/t-1', 'GET profiles/user/user-1', 'GET transactions'])
-      fakes.replaced.set(line, refusal(503, 'unavailable'))
+    for (const line of ['GET transactions/t-1', 'GET profiles/user/user-1']) fakes.replaced.set(line, refusal(503, 'unavailable'))
+    fakes.replaced.set('GET transactions', refusal(422, 'query_too_large'))
     await page.locator('.entry').first().click()
     await page.getByText('The transaction is not available.').waitFor()
     await page.keyboard.press('s')

@@ -38,7 +38,7 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
     expect(await page.textContent('#notes-news')).toBe('')
   })
 
-  test('notes that are being saved when another case is opened are kept only if they cannot be saved', async () => {
+  test('notes that are being saved when another case is opened are kept only until they are saved', async () => {
     const { page, fakes } = await opened({ hash: CASE })
     const read = async (hash: string, title: string) => {
       await go(page, hash)
@@ -61,10 +61,21 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
     expect(await page.textContent('#notes-news')).toBe('')
     await saveAndLeave('second')
     await waiting[1].abort()
-    await page.getByRole('alert').filter({ hasText: 'A change to the case of transaction t-1 was not saved.' }).waitFor()
+    const message = page.getByRole('alert').filter({ hasText: 'The notes on the case of transaction t-1 were not saved.' })
+    await message.waitFor()
     await read(CASE, 'EUR 1,249.90')
     await page.getByText('These notes are not saved yet.').waitFor()
     expect(await page.getByLabel('Notes on the case').inputValue()).toBe('second')
+    await page.getByRole('button', { name: 'Assign to me' }).click()
+    await expect.poll(() => waiting.length).toBe(3)
+    await waiting[2].fallback()
+    await page.getByRole('button', { name: 'Release' }).waitFor()
+    expect(await message.count()).toBe(1)
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await expect.poll(() => waiting.length).toBe(4)
+    await waiting[3].fallback()
+    await page.getByText('The notes are saved.').waitFor()
+    expect(await message.count()).toBe(0)
   })
 
   test('unsaved changes to a rule appear again with their own rule after another rule or another part of the desk was opened', async () => {

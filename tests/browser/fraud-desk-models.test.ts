@@ -35,8 +35,16 @@ describe('the models on the desk of fraud scoring in Chromium, with a fake API b
     await press('Promote the challenger', 'Let the challenger decide from now on?')
     await page.getByText('The models have been changed.').waitFor()
     expect(await page.getByRole('row', { name: 'payment fraud' }).textContent()).toContain('2026-02–generated data')
-    await press('Try payment fraud 2026-03', 'Try payment fraud 2026-03 on 5 %?')
+    fakes.replaced.set('GET models', refusal(503, 'unavailable'))
+    await press('Try payment fraud 2026-01', 'Try payment fraud 2026-01 on 5 %?')
+    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    expect(await page.textContent('#model-news')).toContain('The models have been changed.')
+    fakes.replaced.clear()
+    await page.getByRole('link', { name: 'Models', exact: true }).click()
     await page.getByText('It can be promoted from').waitFor()
+    await page.getByRole('alert').waitFor({ state: 'hidden' })
+    await press('Try payment fraud 2026-03', 'Try payment fraud 2026-03 on 5 %?')
+    await page.getByText('The models have been changed.').waitFor()
     expect(await page.getByRole('button', { name: 'Promote the challenger' }).count()).toBe(0)
     await press('Promote early', 'Let the challenger decide before its trial is over? Only administrators may do this.')
     await page.getByText('There is no challenger.').waitFor()
@@ -45,8 +53,10 @@ describe('the models on the desk of fraud scoring in Chromium, with a fake API b
     await page.getByText('There is no challenger.').waitFor()
     await press('Roll back', 'Restore the previous champion?')
     await page.getByRole('alert').filter({ hasText: 'There are no earlier models that could be restored.' }).waitFor()
+    expect(await page.textContent('#model-news')).toBe('')
     expect(fakes.changes.map(({ line, body }) => [line, body])).toEqual([
       ['POST models/promote', {}],
+      ['POST models/challenger', { versions: { payment_fraud: '2026-01' } }],
       ['POST models/challenger', { versions: { payment_fraud: '2026-03' } }],
       ['POST models/promote', { force: true }],
       ['POST models/challenger', { versions: { payment_fraud: '2026-03' } }],

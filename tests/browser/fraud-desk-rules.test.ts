@@ -228,7 +228,12 @@ describe('the rules on the desk of fraud scoring in Chromium, with a fake API be
     expect(fakes.changes).toEqual([])
     await row.getByRole('button', { name: 'Replace all rules with version 6?' }).click()
     await page.getByText('Version 8 has the rules of version 6').waitFor()
-    expect(fakes.changes.map(({ line, body }) => [line, body])).toEqual([['POST rules/rollback', { version: 6 }]])
+    await page.getByRole('button', { name: 'Disable: night' }).click()
+    await expect.poll(() => page.textContent('#version-news')).toBe('')
+    expect(fakes.changes.map(({ line, body }) => [line, body])).toEqual([
+      ['POST rules/rollback', { version: 6 }],
+      ['DELETE rules/night', {}],
+    ])
     expect(complaints.join('\n')).toBe('')
   })
 

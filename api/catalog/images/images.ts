@@ -1,7 +1,6 @@
 import { type ImageWidth, imageForm } from '../../../schemas/catalog/products/image-forms.ts'
 import { BlobsUnavailableError } from '../../../state/blobs/blob-store.ts'
 import type { ImageStore } from '../../../state/blobs/images.ts'
-import { BlobCorruptError } from '../../../state/blobs/read.ts'
 import { makeSmaller } from '../../../state/blobs/resize.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import { checkImage } from './check.ts'
@@ -63,7 +62,8 @@ async function answering<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (cause) {
-    if (!(cause instanceof BlobsUnavailableError || cause instanceof BlobCorruptError)) throw cause
+    // A damaged original stays damaged, so it must not be reported as a passing outage.
+    if (!(cause instanceof BlobsUnavailableError)) throw cause
     throw new ApiError(errors.unavailable, { message: 'The image cannot be read or stored now. Try again shortly.', cause })
   }
 }

@@ -52,11 +52,13 @@ function refusalOf(answer: Exclude<ProductAnswer, { outcome: 'done' }>): ApiErro
       return new ApiError(catalogErrors.too_many_variants)
     case 'too_large':
       return tooLarge()
-    // `productWriter` has already retried the command several times.
+    // `productWriter` has already retried the command several times. A repetition with the same key would get the same
+    // answers again.
     case 'taken':
     case 'unclaimed':
       return new ApiError(errors.unavailable, {
-        message: 'The product could not be stored. Try again with the command_id as Idempotency-Key.',
+        message: 'The product could not be stored. Try again with a new Idempotency-Key.',
+        needsNewKey: true,
       })
   }
 }

@@ -50,7 +50,8 @@ export async function reserve({ commands, offers, reservationMs }: ReserveDeps, 
     const cart = await reserveAll({ number, reservationId, command }, parts, reservationMs)
     if (cart !== undefined) return cart
   }
-  throw new ApiError(errors.unavailable, { message: 'The reservation could not be opened in time. Try again with a new Idempotency-Key.' })
+  const message = 'The reservation could not be opened in time. Try again with a new Idempotency-Key.'
+  throw new ApiError(errors.unavailable, { message, needsNewKey: true })
 }
 
 /**

@@ -65,19 +65,20 @@ async function backgroundOf(deps: CasesDeps, id: string): Promise<Background> {
   }
 }
 
-async function lookedUp({ findTransaction, tables, now }: CasesDeps, id: string): Promise<Background | undefined> {
+async function lookedUp({ findTransaction, tables, now, answersKeptMs }: CasesDeps, id: string): Promise<Background | undefined> {
   const found = await findTransaction(id)
   if (found === undefined) return undefined
   const { scored } = found
   const mayBeArchived = now() - scored.scored_at >= ARCHIVED_AFTER_MS
   const archived = mayBeArchived ? await readTableCaseOf(tables, id) : undefined
-  return { transaction: reviewOf(scored), archived: archived === undefined || isOfEarlierPayment(archived, scored) ? null : archived }
+  const isOfOther = archived !== undefined && isOfEarlierPayment(archived, scored, answersKeptMs)
+  return { transaction: reviewOf(scored), archived: isOfOther ? null : (archived ?? null) }
 }
 
 /**
- * Returns whether an archived case belongs to an earlier payment with the same id. By default, a payment can reuse the
- * id of another payment only after 24 hours, when the answer to the other payment is no longer kept.
+ * Returns whether an archived case belongs to an earlier payment with the same id. While the answer to a payment is
+ * kept, a request with the same id is a repetition of this payment.
  */
-function isOfEarlierPayment(archived: string, { scored_at }: Pick<TxnScored, 'scored_at'>): boolean {
-  return (JSON.parse(archived) as FraudCase).transaction.scored_at < scored_at - DAY_MS
+function isOfEarlierPayment(archived: string, { scored_at }: Pick<TxnScored, 'scored_at'>, answersKeptMs: number): boolean {
+  return (JSON.parse(archived) as FraudCase).transaction.scored_at < scored_at - answersKeptMs
 }

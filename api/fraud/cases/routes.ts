@@ -46,7 +46,7 @@ export const readCaseRoute = defineRoute({
   auth: ANALYST,
   params,
   answers: { 200: { description: 'The case.', schema: CaseWithHistorySchema } },
-  errors: [fraudErrors.case_not_found, errors.not_ready],
+  errors: [fraudErrors.case_not_found, errors.query_too_large, errors.not_ready],
 })
 
 export const patchCaseRoute = defineRoute({
@@ -61,7 +61,7 @@ export const patchCaseRoute = defineRoute({
   body: CasePatchBody,
   bodyExample: { assigned_to: 'ann', status: 'IN_REVIEW' },
   answers: { 200: { description: 'The changed case.', schema: CaseSchema } },
-  errors: [fraudErrors.case_not_found, fraudErrors.case_transition, fraudErrors.version_conflict, errors.not_ready],
+  errors: [fraudErrors.case_not_found, fraudErrors.case_transition, fraudErrors.version_conflict, errors.query_too_large, errors.not_ready],
 })
 
 export const feedbackRoute = defineRoute({
@@ -77,5 +77,5 @@ export const feedbackRoute = defineRoute({
   body: FeedbackBody,
   bodyExample: { verdict: 'CONFIRMED_FRAUD', fraud_type: 'stolen_card', notes: 'The user did not make this payment.' },
   answers: { 200: { description: 'The verdict is recorded.', schema: RecordedSchema } },
-  errors: [fraudErrors.transaction_not_found, fraudErrors.version_conflict, errors.not_ready],
+  errors: [fraudErrors.transaction_not_found, fraudErrors.version_conflict, errors.query_too_large, errors.not_ready],
 })

@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { readUserTransactions, type UserTransaction } from '../../../state/tables/fraud/user-transactions.ts'
 import type { TableReader } from '../../../state/tables/reader.ts'
 import { jsonAnswer } from '../../kit/answer.ts'
+import { errors } from '../../kit/errors.ts'
 import { PRIVATE } from '../../kit/headers.ts'
 import { integerParameter } from '../../kit/parameters.ts'
 import { type BoundRoute, bind, defineRoute } from '../../kit/route.ts'
@@ -59,7 +60,7 @@ export const userTransactionsRoute = defineRoute({
       schema: z.object({ transactions: z.array(TransactionInShort) }).openapi('TransactionsOfUser'),
     },
   },
-  errors: [],
+  errors: [errors.query_too_large],
 })
 
 export interface UserTransactionsDeps {

@@ -25,7 +25,7 @@ export const modelReportRoute = defineRoute({
     'The report covers a uniform sample of at most about a million transactions of the last 30 days. The curves of a model include only transactions that the version in use scored as part of the champion. A transaction is treated as fraud if its newest verdict is fraud. All other transactions are treated as normal. Drift compares the last day with the 29 days before it.',
   auth: OPERATORS,
   answers: { 200: { description: 'The report.', schema: ReportSchema } },
-  errors: [errors.unavailable],
+  errors: [errors.query_too_large, errors.unavailable],
 })
 
 export const challengerRoute = defineRoute({

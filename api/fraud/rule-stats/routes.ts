@@ -14,5 +14,5 @@ export const ruleStatsRoute = defineRoute({
   auth: { kind: 'scope', scope: ['fraud:ops', 'admin'] },
   params: z.object({ rule_id: z.string().min(1).max(50).openapi({ example: 'seed-zscore-3' }) }),
   answers: { 200: { description: 'The counts.', schema: RuleStatsSchema } },
-  errors: [fraudErrors.rule_not_found, errors.not_ready],
+  errors: [fraudErrors.rule_not_found, errors.query_too_large, errors.not_ready],
 })

@@ -202,5 +202,5 @@ export const auditRoute = defineRoute({
     }),
   }),
   answers: { 200: { description: 'A page of changes.', schema: AuditSchema } },
-  errors: [errors.not_ready],
+  errors: [errors.query_too_large, errors.not_ready],
 })

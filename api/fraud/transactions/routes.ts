@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { errors } from '../../kit/errors.ts'
 import { defineRoute } from '../../kit/route.ts'
 import { fraudErrors } from '../errors.ts'
 import { READERS } from '../readers.ts'
@@ -13,5 +14,5 @@ export const transactionRoute = defineRoute({
   auth: READERS,
   params: z.object({ transaction_id: z.string().trim().openapi({ example: 't1' }) }),
   answers: { 200: { description: 'The transaction.', schema: TransactionSchema } },
-  errors: [fraudErrors.transaction_not_found],
+  errors: [fraudErrors.transaction_not_found, errors.query_too_large],
 })

@@ -126,7 +126,8 @@ function reasonOf(error: unknown): string {
   if (error instanceof jose.JWTExpired) return 'it has expired'
   if (error instanceof jose.JWTClaimValidationFailed) return `its claim ${error.claim} is missing or not accepted here`
   if (error instanceof jose.JOSEAlgNotAllowed) return 'its algorithm is not accepted'
-  if (error instanceof jose.JWKSNoMatchingKey || error instanceof jose.JWKSMultipleMatchingKeys) return 'its key is not known here'
+  if (error instanceof jose.JWKSNoMatchingKey) return 'its key is not known here'
+  if (error instanceof jose.JWKSMultipleMatchingKeys) return 'its header does not say which of several keys signed it'
   if (error instanceof jose.JWSSignatureVerificationFailed) return 'its signature does not match'
   return 'it is malformed'
 }

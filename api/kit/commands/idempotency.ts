@@ -76,13 +76,13 @@ export function isUnavailable(error: unknown): error is ApiError {
 
 /**
  * Runs `work` and returns its result. If `work` fails with a 503 error, adds the field `command_id` to the error. The
- * caller can retry the request with this id.
+ * caller can retry the request with this id. Errors with `needsNewKey` do not get the field.
  */
 export async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (!isUnavailable(error)) throw error
+    if (!isUnavailable(error) || error.options.needsNewKey === true) throw error
     const { message, definition, options } = error
     throw new ApiError(definition, { ...options, message, cause: error.cause, fields: { ...options.fields, command_id: shownId } })
   }

@@ -22,8 +22,9 @@ export interface OpenModel extends RecommendationModel {
 
 export interface OpenOptions {
   /**
-   * Maximum number of items whose vectors are computed from their content. Each further item replaces the item that was
-   * added first, even if that item has changed since.
+   * Maximum number of items whose vectors are computed from their content. Each further item replaces another item,
+   * usually the one that was added first. The limit only bounds the memory, because `newer-items.ts` chooses which
+   * items are kept.
    */
   readonly mostAdded?: number
   /** Opens an index of more than `mostWhole` items. By default, the calling thread searches it. */

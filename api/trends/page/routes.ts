@@ -51,7 +51,7 @@ export const termPageRoute = defineRoute({
   }),
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
   htmlErrors: true,
-  errors: [errors.invalid_request, trendsErrors.unknown_location, errors.not_ready, errors.unavailable],
+  errors: [errors.invalid_request, trendsErrors.unknown_location, errors.query_too_large, errors.not_ready, errors.unavailable],
 })
 
 export const trendsFileRoute = pageFileRoute(STYLES, 'trendsFile', {

@@ -38,8 +38,8 @@ export function kafkaBroker(options: BrokerOptions): Component {
   return serverComponent({
     name,
     address,
-    // A broker that an earlier run started with other ports or another heap size is not reused.
-    fingerprint: `${address} ${ports.controller} ${heapMb}`,
+    // A broker that an earlier run started with other ports, options or settings is not reused.
+    fingerprint: JSON.stringify([address, ports.controller, heapMb, javaOptions, settings]),
     ports: { KAFKA_PORT: ports.client, KAFKA_CONTROLLER_PORT: ports.controller },
     dataDir,
     logFile,

@@ -20,12 +20,12 @@ const statuses: Record<string, number> = {
   idempotency_conflict: 409,
   content_too_large: 413,
   unsupported_media_type: 415,
+  query_too_large: 422,
   rate_limit_exceeded: 429,
   headers_too_large: 431,
   internal_error: 500,
   not_ready: 503,
   trends_stale: 503,
-  query_too_large: 503,
   too_many_readers: 503,
   unavailable: 503,
 }
@@ -36,7 +36,7 @@ test('the table in this file contains every code of the kit and of trends', () =
 })
 
 test.each(catalogue)(
-  'a route that throws the error $code responds with its status and message, and the error is counted',
+  'a route that throws the error $code responds with its status and message, and the error is counted and, if necessary, logged',
   async (definition) => {
     const route = defineRoute({
       method: 'get',
@@ -51,13 +51,14 @@ test.each(catalogue)(
     const fails = bind(route, () => {
       throw new ApiError(definition)
     })
-    const { app, metrics } = await testApp({
+    const { app, metrics, lines } = await testApp({
       services: [{ name: 't', description: 'd', routes: [fails], errors: [], probes: [], isUserId: isDecimalUserId }],
     })
     const answered = await app.request('/fails', { headers: { 'x-request-id': 'r' } })
     expect(answered.status).toBe(statuses[definition.code])
     expect(await answered.json()).toEqual({ error: definition.code, message: definition.message, request_id: 'r' })
     expect(answered.headers.has('retry-after')).toBe(definition.status === 429 || definition.status === 503)
+    expect(lines.some(({ error }) => error === definition.code)).toBe(definition.status >= 500 || definition.code === 'query_too_large')
     expect(await metrics.text()).toContain(`http_errors_total{code="${definition.code}"} 1`)
   },
 )

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { Admin } from '@platformatic/kafka'
 import { expect, onTestFinished, test } from 'vitest'
 import { kafkaBroker } from '../../../deploy/local/kafka/broker.ts'
+import type { BrokerSettings } from '../../../deploy/local/kafka/settings.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 import { privateKafka, testStack, uniqueName } from '../../stack/index.ts'
@@ -41,14 +42,18 @@ test('a broker killed with -9 restarts on the same port with its topics', async 
   expect(await topicsOf(broker.address)).toContain('kept')
 })
 
-test('a broker that an earlier run has left running is reused only if it has the requested heap size', async () => {
+test('a broker that an earlier run has left running is reused only if it has the requested heap size and settings', async () => {
   const { path } = guardedFolder()
   const place = { dataDir: join(path, 'kafka'), runDir: join(path, 'run'), logFile: join(path, 'kafka.log'), toolsDir: TOOLS }
   const ports = { client: await freePort(), controller: await freePort() }
-  const brokerWith = (heapMb: number) => kafkaBroker({ ...place, ports, heapMb, javaOptions: TEST_JAVA_OPTIONS })
+  const brokerWith = (heapMb: number, settings?: BrokerSettings) =>
+    kafkaBroker({ ...place, ports, heapMb, javaOptions: TEST_JAVA_OPTIONS, settings })
   await brokerWith(TEST_HEAP_MB).start()
   expect(await brokerWith(TEST_HEAP_MB).start()).toBe('reused')
   const larger = brokerWith(TEST_HEAP_MB + 16)
   onTestFinished(() => larger.kill())
   expect(await larger.start()).toBe('started')
+  const changed = brokerWith(TEST_HEAP_MB + 16, { 'num.partitions': 3 })
+  onTestFinished(() => changed.kill())
+  expect(await changed.start()).toBe('started')
 })

@@ -25,9 +25,8 @@ const EDIT_COST = 4
 const MOST_CORRECTIONS = 2
 
 /**
- * Counting the products with a word stops at this number. A word this frequent could be corrected only to a word that
- * is TIMES_AS_FREQUENT times as frequent, and small catalogues have no such word. Counting further would cost as much
- * as a search.
+ * Counting the products with a word stops at this number, because counting further would cost as much as a search. A
+ * word in this many products is never doubtful, because its exact frequency is unknown.
  */
 const COMMON = 1_000
 
@@ -116,7 +115,7 @@ export function correctionsOf(reports: ReadonlyMap<string, WordReport>): Readonl
     const likely = candidates
       .filter((candidate) => /^\p{L}+$/u.test(candidate.text) && candidate.text !== text)
       .map((candidate) => ({ ...candidate, edits: editDistance(text, candidate.text) }))
-      .filter((candidate) => found === 0 || (candidate.edits === 1 && candidate.found >= TIMES_AS_FREQUENT * found))
+      .filter((candidate) => found === 0 || (found < COMMON && candidate.edits === 1 && candidate.found >= TIMES_AS_FREQUENT * found))
       .map((candidate) => ({
         ...candidate,
         value: Math.log1p(candidate.found) - EDIT_COST * costOf(text, candidate.text, candidate.edits),

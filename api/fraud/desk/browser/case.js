@@ -15,6 +15,8 @@ import { verdicts } from './verdict.js'
 /** The user's transactions are shown up to a day after the open transaction. */
 const DAY_MS = 86_400_000
 
+const NOTES_SAVED = 'The notes are saved.'
+
 /**
  * The known data about a transaction. If the transaction of a case, the profile or the other transactions cannot be
  * read, the rest is shown anyway.
@@ -30,8 +32,8 @@ const DAY_MS = 86_400_000
  * @param {object} wiring
  * @param {(error: unknown, about?: string) => void} wiring.onFailure
  * @param {() => void} wiring.onSuccess
- * @param {(about: string) => void} wiring.onRecovered called when a verdict has been recorded, so that a message about
- * an earlier failure can be removed
+ * @param {(about: string) => void} wiring.onRecovered called when the server has accepted a verdict or a change, so that
+ * a message about an earlier failure can be removed
  * @param {() => void} wiring.onChanged called after the server has accepted a change
  * @param {(by: number) => void} wiring.onStep opens the next case in the queue (1) or the previous one (-1)
  */
@@ -151,7 +153,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
    * @param {string | null} assignee
    */
   async function assign(assignee) {
-    await change((status) => {
+    await change(lostAssignment, (status) => {
       // An analyst who takes an OPEN case begins to work on it, so its status changes as well.
       const begins = assignee !== null && status === 'OPEN'
       return { assigned_to: assignee, ...(begins && { status: 'IN_REVIEW' }) }
@@ -161,13 +163,15 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   /**
    * Changes the case, unless somebody else has changed it since this page read it. Changes are sent one at a time, so
    * that each change can name the version that the previous change created.
+   * @param {(found: Case | undefined) => string} lostOf says that the change was not saved
    * @param {(status: string) => object} fieldsOf returns the fields to change, given the status of the case
    * @param {(caseId: string) => void} [onDone] called after the change, even if another case is open by then
    */
-  function change(fieldsOf, onDone = () => {}) {
+  function change(lostOf, fieldsOf, onDone = () => {}) {
     const turn = opened
     const asked = open
-    return inTurn(() => send(turn, asked, fieldsOf, onDone)).catch((error) => onFailure(error, lostChange(asked?.found)))
+    const lost = lostOf(asked?.found)
+    return inTurn(() => send(turn, asked, lost, fieldsOf, onDone)).catch((error) => onFailure(error, lost))
   }
 
   /**
@@ -197,16 +201,18 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   /**
    * @param {number} turn
    * @param {Dossier | undefined} asked the case that was open when the change was requested
+   * @param {string} lost says that the change was not saved
    * @param {(status: string) => object} fieldsOf
    * @param {(caseId: string) => void} onDone
    */
-  async function send(turn, asked, fieldsOf, onDone) {
+  async function send(turn, asked, lost, fieldsOf, onDone) {
     const found = asked?.found
     if (found === undefined) return
     const { version, status = found.status } = own.after(found.transaction_id, found.version)
     try {
       const changed = await ask('PATCH', casePath(found.case_id), { ...fieldsOf(status), version })
       own.add(found.transaction_id, changed)
+      onRecovered(lost)
       onDone(found.case_id)
       // The ids are compared instead of the turns, because the analyst may have left the case and opened it again.
       if (open?.found?.case_id !== found.case_id) return
@@ -214,7 +220,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
       if (changed.version > open.found.version) draw({ ...open, found: { ...open.found, ...changed } })
       onChanged()
     } catch (error) {
-      onFailure(error, turn === opened ? '' : lostChange(found))
+      onFailure(error, turn === opened ? '' : lost)
       if (error instanceof RequestFailed && error.failure.code === 'version_conflict') await onOutdated(turn)
     }
   }
@@ -255,6 +261,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
       part('notes-news').textContent = ''
       // The form does not wait for the answer, because the analyst may save the notes of the next case before it arrives.
       void change(
+        lostNotes,
         () => ({ notes }),
         (caseId) => {
           const draft = drafts.get(caseId)
@@ -262,12 +269,15 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
           else if (draft !== undefined) drafts.set(caseId, { ...draft, base: notes })
           if (open?.found?.case_id !== caseId) return
           savedNotes = notes
-          part('notes-news').textContent = 'The notes are saved.'
+          part('notes-news').textContent = NOTES_SAVED
         },
       )
     },
     onFailure,
   )
+  notesField.addEventListener('input', () => {
+    if (part('notes-news').textContent === NOTES_SAVED) part('notes-news').textContent = ''
+  })
   document.addEventListener('keydown', (event) => {
     if (part('cases').hidden || event.ctrlKey || event.altKey || event.metaKey || isTyping(event)) return
     const key = event.key.toLowerCase()
@@ -333,12 +343,15 @@ function isOlder({ found }, shown) {
 
 /** @param {unknown} error */
 function ignoreMissing(error) {
-  if (error instanceof RequestFailed && [0, 404, 503].includes(error.failure.status)) return undefined
+  if (error instanceof RequestFailed && [0, 404, 422, 503].includes(error.failure.status)) return undefined
   throw error
 }
 
 /** @param {Case | undefined} found */
-const lostChange = (found) => `A change to the case of transaction ${found?.transaction_id} was not saved. `
+const lostAssignment = (found) => `The assignment of the case of transaction ${found?.transaction_id} was not saved. `
+
+/** @param {Case | undefined} found */
+const lostNotes = (found) => `The notes on the case of transaction ${found?.transaction_id} were not saved. `
 
 function notSent() {
   const message = 'The user signed out before it was sent.'

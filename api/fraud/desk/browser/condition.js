@@ -1,4 +1,5 @@
 // @ts-check
+/** @import { RulesWiring } from './queue.js' */
 import { byId, input, isolated, make, part } from '../../../kit/page/browser/elements.js'
 import { ask } from '../../../kit/page/browser/session.js'
 
@@ -19,9 +20,11 @@ const MOST_FIELDS = 30
 
 /**
  * Manages the text field of a condition, and underlines the faulty parts.
- * @param {(error: unknown) => void} onFailure
+ * @param {Pick<RulesWiring, 'background'> & { onEdited: () => void }} wiring
  */
-export function conditionField(onFailure) {
+export function conditionField({ background, onEdited }) {
+  const checking = background()
+  const listing = background()
   const field = byId('condition', HTMLTextAreaElement)
   const marks = part('condition-marks')
   /** Counts checks, so that a late answer never marks errors in a newer text. */
@@ -37,9 +40,11 @@ export function conditionField(onFailure) {
     if (condition.trim() === '') return show([])
     try {
       const { faults } = await ask('POST', '/api/v1/rules/validate', { condition })
-      if (turn === checks) show(faults)
+      if (turn !== checks) return
+      checking.onSuccess()
+      show(faults)
     } catch (error) {
-      if (turn === checks) onFailure(error)
+      if (turn === checks) checking.onFailure(error)
     }
   }
 
@@ -112,13 +117,15 @@ export function conditionField(onFailure) {
     for (const one of part('faults').querySelectorAll('button')) one.disabled = true
     clearTimeout(timer)
     timer = setTimeout(check, PAUSE_MS)
+    onEdited()
   }
 
   async function showFields() {
     try {
       fields ??= (await ask('GET', '/api/v1/rules/fields')).fields
+      listing.onSuccess()
     } catch (error) {
-      return onFailure(error)
+      return listing.onFailure(error)
     }
     const sought = input('field-filter').value.trim().toLowerCase()
     const found = (fields ?? []).filter(({ name, description = '' }) => `${name} ${description}`.toLowerCase().includes(sought))

@@ -3,8 +3,8 @@ import { make, part, smallButton } from '../../../kit/page/browser/elements.js'
 
 /**
  * Shows messages about changes of cases that are no longer open. Analysts may be busy with another case when such a
- * message appears, so each message stays until it is dismissed. A message about a verdict also disappears when the
- * verdict has been recorded.
+ * message appears, so each message stays until it is dismissed, or until the analyst has repeated the change with
+ * success.
  */
 export function lostChanges() {
   /**

@@ -19,18 +19,14 @@ const PART_OF = { cases: 'cases', case: 'cases', transaction: 'cases', rules: 'r
 const complain = notice(part('problem'))
 const lost = lostChanges()
 const wiring = { onFailure: report, onSuccess: settle }
-/** Whether the shown message is about the queue. */
-let isAboutQueue = false
-const queue = caseQueue({
-  onFailure(error) {
-    report(error)
-    isAboutQueue = true
-  },
-  // The queue is refreshed automatically. A refresh must not remove a message about an action of the user.
-  onSuccess: () => void (isAboutQueue && settle()),
-})
+/**
+ * The background requests that the shown message is about; undefined if it is about an action of the user.
+ * @type {object | undefined}
+ */
+let concerned
+const queue = caseQueue(background())
 const cases = caseView({ ...wiring, onRecovered: lost.remove, onChanged: queue.refresh, onStep: queue.step })
-const rules = rulesView(wiring)
+const rules = rulesView({ ...wiring, background })
 const models = modelsView(wiring)
 
 /**
@@ -41,6 +37,24 @@ let interrupted
 
 function settle() {
   complain('')
+}
+
+/**
+ * Returns the wiring of requests that the page sends on its own. If such a request succeeds, only a message about the
+ * same requests disappears, but not a message about an action of the user.
+ */
+function background() {
+  const requests = {}
+  return {
+    /** @param {unknown} error */
+    onFailure(error) {
+      report(error)
+      concerned = requests
+    },
+    onSuccess() {
+      if (concerned === requests) settle()
+    },
+  }
 }
 
 /**
@@ -57,7 +71,7 @@ function report(error, about = '') {
   if (about !== '') lost.add(about, problemOf(failure))
   if (about !== '' && failure.status !== 401) return
   complain(problemOf(failure))
-  isAboutQueue = false
+  concerned = undefined
 }
 
 /** Shows the part of the desk that the URL's fragment names, or the sign-in form. */

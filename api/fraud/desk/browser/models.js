@@ -41,12 +41,19 @@ export function modelsView({ onFailure, onSuccess }) {
    * @param {object} [body]
    */
   async function change(path, body) {
+    part('model-news').textContent = ''
     try {
       await ask('POST', `/api/v1/models/${path}`, body)
       onSuccess()
-      drawVersions(await ask('GET', '/api/v1/models'), change)
+      // The next read may fail, but the change has taken effect.
       part('model-news').textContent = 'The models have been changed. All API processes load them within seconds.'
     } catch (error) {
+      return onFailure(error)
+    }
+    try {
+      drawVersions(await ask('GET', '/api/v1/models'), change)
+    } catch (error) {
+      hasFailed = true
       onFailure(error)
     }
   }

@@ -31,6 +31,7 @@ const MOST_PAGES = 10_000 / PAGE
  */
 
 /** @typedef {{ onFailure: (error: unknown) => void, onSuccess: () => void }} Wiring */
+/** @typedef {Wiring & { background: () => Wiring }} RulesWiring `background` returns the wiring of requests that the page sends on its own */
 
 /**
  * The list of cases. While the list is visible, it is read again every 10 seconds.
@@ -52,7 +53,6 @@ export function caseQueue({ onFailure, onSuccess }) {
   let asked = 0
   /** Whether the answer to the last request is still awaited. */
   let isWaiting = false
-  let hasFailed = false
   /** @type {ReturnType<typeof setInterval> | undefined} */
   let timer
 
@@ -75,11 +75,9 @@ export function caseQueue({ onFailure, onSuccess }) {
       total = found.total
       isComplete = found.complete !== false
       draw()
-      if (hasFailed) onSuccess()
-      hasFailed = false
+      onSuccess()
     } catch (error) {
       if (turn !== asked) return
-      hasFailed = true
       onFailure(error)
     } finally {
       if (turn === asked) isWaiting = false

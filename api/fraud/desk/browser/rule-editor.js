@@ -1,6 +1,6 @@
 // @ts-check
 /** @import { Rule } from './rules.js' */
-/** @import { Wiring } from './queue.js' */
+/** @import { RulesWiring } from './queue.js' */
 import { button, byId, focusOn, input, isolated, make, part } from '../../../kit/page/browser/elements.js'
 import { onSubmit } from '../../../kit/page/browser/form.js'
 import { RequestFailed } from '../../../kit/page/browser/requests.js'
@@ -14,6 +14,8 @@ import { localTime } from './text.js'
 /** New rules begin in shadow mode, so that a mistake in a new rule blocks no payments. */
 /** @type {Rule} */
 const NEW_RULE = { rule_id: '', name: '', condition: '', action: 'REVIEW', priority: 100, enabled: true, mode: 'shadow', expires_at: null }
+
+const FAULTY = 'The condition has an error.'
 
 /**
  * What the form shows.
@@ -30,10 +32,10 @@ const NEW_RULE = { rule_id: '', name: '', condition: '', action: 'REVIEW', prior
 
 /**
  * The form in which one rule is edited.
- * @param {Wiring & { onSaved: () => void }} wiring
+ * @param {RulesWiring & { onSaved: () => void }} wiring
  */
-export function ruleEditor({ onFailure, onSuccess, onSaved }) {
-  const condition = conditionField(onFailure)
+export function ruleEditor({ onFailure, onSuccess, background, onSaved }) {
+  const condition = conditionField({ background, onEdited })
   const backtest = backtestForm({ onFailure, onSuccess, rule: current, onFaults })
   const statistics = ruleStatistics({ onFailure })
   const snoozes = snoozesForm({ onFailure, onSuccess })
@@ -169,8 +171,12 @@ export function ruleEditor({ onFailure, onSuccess, onSaved }) {
     condition.show(error.failure.details)
     const [first] = error.failure.details
     if (first !== undefined) condition.point(first)
-    say('The condition has an error.')
+    say(FAULTY)
     return true
+  }
+
+  function onEdited() {
+    if (part('rule-news').textContent === FAULTY) say('')
   }
 
   /** @param {string} news */

@@ -1,5 +1,5 @@
 // @ts-check
-/** @import { Wiring } from './queue.js' */
+/** @import { RulesWiring } from './queue.js' */
 import { button, input, isolated, make, part, redraw, smallButton } from '../../../kit/page/browser/elements.js'
 import { RequestFailed } from '../../../kit/page/browser/requests.js'
 import { ask } from '../../../kit/page/browser/session.js'
@@ -25,9 +25,9 @@ const NO_SUCH_RULE = { status: 404, code: 'rule_not_found', message: '', details
 
 /**
  * Shows the rules and the rule editor.
- * @param {Wiring} wiring
+ * @param {RulesWiring} wiring
  */
-export function rulesView({ onFailure, onSuccess }) {
+export function rulesView({ onFailure, onSuccess, background }) {
   /** @type {readonly Rule[]} */
   let rules = []
   let version = 0
@@ -37,8 +37,8 @@ export function rulesView({ onFailure, onSuccess }) {
   let asked = 0
   /** @type {string | undefined} */
   let wanted
-  const editor = ruleEditor({ onFailure: onRefused, onSuccess, onSaved })
-  const versions = versionList({ onFailure, onSuccess, onRestored })
+  const editor = ruleEditor({ onFailure: onRefused, onSuccess, background, onSaved })
+  const versions = versionList({ onFailure, onSuccess, background, onRestored })
 
   async function load() {
     const turn = ++asked
@@ -106,7 +106,7 @@ export function rulesView({ onFailure, onSuccess }) {
   function onSaved() {
     onSuccess()
     void load()
-    void versions.refresh()
+    versions.refresh()
   }
 
   /** @param {unknown} error */

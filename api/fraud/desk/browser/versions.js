@@ -1,5 +1,5 @@
 // @ts-check
-/** @import { Wiring } from './queue.js' */
+/** @import { RulesWiring } from './queue.js' */
 import { byId, isolated, make, part, redraw } from '../../../kit/page/browser/elements.js'
 import { ask } from '../../../kit/page/browser/session.js'
 import { askAgain } from './ask-again.js'
@@ -18,10 +18,11 @@ import { count, dateTime, words } from './text.js'
 
 /**
  * Shows the last 50 versions of the rule set. The list is loaded only while this part of the page is open.
- * @param {Wiring & { onRestored: () => void }} wiring
+ * @param {RulesWiring & { onRestored: () => void }} wiring
  */
-export function versionList({ onFailure, onSuccess, onRestored }) {
+export function versionList({ onFailure, onSuccess, background, onRestored }) {
   const whole = byId('version-part', HTMLDetailsElement)
+  const listing = background()
 
   async function load() {
     if (!whole.open) return
@@ -29,8 +30,9 @@ export function versionList({ onFailure, onSuccess, onRestored }) {
       const { versions } = await ask('GET', '/api/v1/rules/versions')
       const heads = ['Version', 'When', 'By', 'Change', 'Rules', '']
       redraw(part('version-list'), [table('The last 50 versions, newest first', heads, versions.map(rowOf))])
+      listing.onSuccess()
     } catch (error) {
-      onFailure(error)
+      listing.onFailure(error)
     }
   }
 
@@ -52,16 +54,19 @@ export function versionList({ onFailure, onSuccess, onRestored }) {
     try {
       const { ruleset_version } = await ask('POST', '/api/v1/rules/rollback', { version })
       onSuccess()
-      part('version-news').textContent = `Version ${ruleset_version} has the rules of version ${version}, and is in force.`
       onRestored()
+      part('version-news').textContent = `Version ${ruleset_version} has the rules of version ${version}, and is in force.`
     } catch (error) {
       onFailure(error)
     }
   }
 
-  whole.addEventListener('toggle', () => {
+  /** Reads the list after a change of the rules. A version that was restored earlier is then no longer in force. */
+  function refresh() {
     part('version-news').textContent = ''
     void load()
-  })
-  return { refresh: load }
+  }
+
+  whole.addEventListener('toggle', refresh)
+  return { refresh }
 }

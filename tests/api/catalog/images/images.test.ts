@@ -9,8 +9,10 @@ import { checkImage } from '../../../../api/catalog/images/check.ts'
 import { gate } from '../../../../api/catalog/images/gate.ts'
 import { images } from '../../../../api/catalog/images/images.ts'
 import { imagesPart } from '../../../../api/catalog/images/part.ts'
+import { BlobsUnavailableError } from '../../../../state/blobs/blob-store.ts'
 import { connectBlobs } from '../../../../state/blobs/connect.ts'
 import { connectImages } from '../../../../state/blobs/images.ts'
+import { BlobCorruptError } from '../../../../state/blobs/read.ts'
 import { sweepBlobs } from '../../../../state/blobs/sweep.ts'
 import { testApp } from '../../kit/harness.ts'
 import { picture } from './pictures.ts'
@@ -203,6 +205,21 @@ test('the image at an address may be cached for a year, and an unknown address g
   expect((await app.request(`/api/v1/images/${'0'.repeat(64)}/150.webp`)).status).toBe(404)
   for (const path of [`${content_hash}/151.webp`, `${content_hash}/150.png`, 'x/150.webp', `..%2F..%2Fetc/150.webp`])
     expect((await app.request(`/api/v1/images/${path}`)).status).toBe(400)
+})
+
+test('an outage of the store gives 503, but a damaged original gives 500, because a repeated request fails as well', async () => {
+  const { content_hash } = await images(store).keep(await picture({ width: 90, height: 45, format: 'png' }))
+  const statusAfter = async (error: Error) => {
+    const open = () => Promise.reject(error)
+    const { routes } = imagesPart(images({ ...store, originals: { ...store.originals, open } }))
+    const { app } = await testApp({
+      services: [{ name: 'catalog', description: '', isUserId: () => true, errors: [], probes: [], routes }],
+    })
+    const { status, headers } = await app.request(`/api/v1/images/${content_hash}/150.webp`)
+    return [status, headers.get('retry-after')]
+  }
+  expect(await statusAfter(new BlobsUnavailableError('no answer'))).toEqual([503, '1'])
+  expect(await statusAfter(new BlobCorruptError(content_hash))).toEqual([500, null])
 })
 
 test('a gate runs two tasks at once, and starts another one when a task ends', async () => {

@@ -8,7 +8,8 @@ import { START } from '../../kit/harness.ts'
 import { casesApi } from './harness.ts'
 
 const CASE_ID = /^[1-9]\d{17,18}$/
-const DAY_MS = 24 * 3_600_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 
 test('a transaction with the decision REVIEW is listed as a case, and an analyst takes and closes the case', async () => {
   const { send, reviewed } = await casesApi()
@@ -269,8 +270,8 @@ test('repeated feedback gets the first answer, even if neither the view nor Clic
 })
 
 /** Closes a case, adds it to the archive, and waits until the topology's state no longer contains it. */
-async function archivedCase() {
-  const api = await casesApi()
+async function archivedCase(options: Parameters<typeof casesApi>[0] = {}) {
+  const api = await casesApi(options)
   const { send, reviewed, transaction, daysPass, tables, driver } = api
   reviewed('t1')
   transaction('t1')
@@ -363,6 +364,17 @@ test('feedback about a later payment with the same id does not change the archiv
   const answer = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'n' } })
   expect(answer).toMatchObject({ status: 200, body: { case_id: expect.not.stringContaining(case_id) } })
   expect(driver.read(fraudFeedback).map(({ value }) => value)).toMatchObject([{ verdict: 'FALSE_POSITIVE', previous_verdict: null }])
+})
+
+test.each([
+  [2, 1, 'opens a case of its own'],
+  [100, 168, 'changes the archived case'],
+])('feedback about a payment scored %i h after one with the same id, if answers are kept for %i h, %s', async (later, kept, effect) => {
+  const { send, case_id, transaction, daysPass } = await archivedCase({ answersKeptMs: kept * HOUR_MS })
+  transaction('t1', START + later * HOUR_MS)
+  daysPass(30)
+  const { body } = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'n' } })
+  expect(body.case_id === case_id).toBe(effect === 'changes the archived case')
 })
 
 test('while the view is being built, requests about cases get not_ready', async () => {

@@ -18,6 +18,7 @@ import { type DecidedWorld, decidedWorld } from '../../kit/commands/decided-worl
 import { START, type TokenClaims, testApp } from '../../kit/harness.ts'
 
 const TIMEOUT_MS = 100
+const DAY_MS = 24 * 3_600_000
 
 export interface Reply {
   readonly status: number
@@ -58,7 +59,7 @@ function fakeTables(tables: FakeTables): TableReader {
 }
 
 /** Opens the case routes with fake servers. The real topology decides the commands. */
-export async function casesApi() {
+export async function casesApi({ answersKeptMs = DAY_MS } = {}) {
   const now = () => world.driver.now
   const world: DecidedWorld = decidedWorld({
     topology: fraudCasesTopology,
@@ -80,6 +81,7 @@ export async function casesApi() {
     facts,
     log: createLogger('silent'),
     now,
+    answersKeptMs,
     monotonic: () => clock.waited,
     async pause(ms) {
       clock.waited += ms
@@ -133,7 +135,7 @@ export async function casesApi() {
   }
 
   function daysPass(days: number): void {
-    driver.restart({ downMs: days * 24 * 3_600_000 })
+    driver.restart({ downMs: days * DAY_MS })
     driver.advanceWallClock(2_000)
     world.decide()
   }

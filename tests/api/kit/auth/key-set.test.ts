@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createLocalJWKSet, errors, type JSONWebKeySet } from 'jose'
+import { createLocalJWKSet, errors, type JSONWebKeySet, SignJWT } from 'jose'
 import { Registry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
 import { type KeySet, keySet } from '../../../../api/kit/auth/key-set.ts'
@@ -151,6 +151,15 @@ test('a key that is removed while a token is being verified does not stay valid 
   const verifier = tokenVerifier({ keys, issuer: ISSUER, audience: AUDIENCE, now: () => START })
   expect((await verifier.verify(token)).subject).toBe('1')
   await expect(verifier.verify(token)).rejects.toThrow('its key is not known here')
+})
+
+test('a token without a key id is refused with the cause if several keys may have signed it', async () => {
+  const { privateKey, ...key } = await signingKey('a')
+  const other = await signingKey('b')
+  const keys = keySet({ load: async () => ({ keys: [key.publicJwk, other.publicJwk] }), now: () => START })
+  const verifier = tokenVerifier({ keys, issuer: ISSUER, audience: AUDIENCE, now: () => START })
+  const token = await new SignJWT({ sub: '1' }).setProtectedHeader({ alg: key.alg }).sign(privateKey)
+  await expect(verifier.verify(token)).rejects.toThrow('not valid: its header does not say which of several keys signed it')
 })
 
 test('a redirect from the address of the keys is not followed', async () => {

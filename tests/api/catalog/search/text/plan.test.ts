@@ -23,6 +23,11 @@ describe('corrections', () => {
     expect(correctionsOf(new Map([['stainles', report(2, ['stainless', 4_000])]])).get('stainles')).toEqual(['stainless'])
   })
 
+  it('a word in a thousand products is not corrected, because its products are not counted further', () => {
+    expect(correctionsOf(new Map([['woman', report(999, ['women', 100_000])]])).get('woman')).toEqual(['women'])
+    expect(correctionsOf(new Map([['woman', report(1_000, ['women', 100_000])]])).size).toBe(0)
+  })
+
   it('numbers, model numbers and short words are not corrected', () => {
     expect(doubtfulWords(plan('1/2 in mcm111ost tv drill')).map(({ text }) => text)).toEqual(['drill'])
   })
