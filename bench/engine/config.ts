@@ -36,8 +36,8 @@ export interface BenchConfig {
   /** Memory limit of each contender in MiB, including its page cache. */
   readonly memoryMib: number | undefined
   /**
-   * Rate in records per second. If set, the benchmark measures the time from a record to its visible result instead of
-   * the throughput.
+   * Rate in records per second. If set, the benchmark measures latency instead of throughput: the time from when a
+   * record is due to be sent until a reader receives its output.
    */
   readonly latencyRate: number | undefined
   /** Folder of the public data sets. */

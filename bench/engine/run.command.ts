@@ -34,7 +34,7 @@ export default command({
     ),
     memory: integer('Memory limit of each contender in MiB, including its page cache. Requires root. Default: no limit.', { min: 1 }),
     latency: integer(
-      'Instead of the throughput, measures the time from a record to its visible result, with job J2 at this many records per second.',
+      'Measures latency instead of throughput: the time from when a record is due to be sent until a reader receives its output. Runs job J2 at this many records per second.',
       {
         min: 1,
       },

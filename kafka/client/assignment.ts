@@ -42,7 +42,10 @@ export interface Assignment {
 export interface OwnershipReport {
   /** True when the heartbeat must contain every field, not only the partitions. */
   readonly full: boolean
-  /** The owned partitions; undefined when they have not been set since the last confirmed report. */
+  /**
+   * The owned partitions. Undefined in a report that is not full, if they have not been set since the last confirmed
+   * report.
+   */
   readonly owned: readonly TopicPartition[] | undefined
   /** Must be called when the coordinator has accepted the report. */
   confirmed(): void

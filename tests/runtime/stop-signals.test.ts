@@ -20,7 +20,7 @@ async function starting() {
 test.each([
   ['SIGTERM', 143],
   ['SIGINT', 130],
-] as const)('%s ends a process that is still starting with exit code %i', async (signal, code) => {
+] as const)('if a process is still starting, %s ends it with exit code %i', async (signal, code) => {
   const { child, ended } = await starting()
   child.kill(signal)
   expect(await ended).toEqual([code, null])

@@ -14,8 +14,8 @@ const WIDTH = 400
 const BAR_HEIGHT = 12
 
 /**
- * Renders the quality of the trained models by version. Also renders the newest comparison by how many earlier
- * interactions the users had.
+ * Renders how each trained model compares with the model that was in force before it, by version. For the newest
+ * training run, also divides the comparison by the number of earlier interactions that users had.
  * @param runs training runs, newest first; undefined if they cannot be read
  */
 export function qualitySection(runs: readonly ModelRun[] | undefined): Html {

@@ -277,7 +277,8 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
   }
 
   /**
-   * Returns true if, for more than `SHORT_LOG_MS`, the log has ended before the end that it had when the restore began.
+   * Returns true if the restore has read the whole log but has not reached the expected end, and this has been so for
+   * more than `SHORT_LOG_MS`.
    */
   function isTooShort(open: OpenChangelog, { nextOffset, highWatermark }: PartitionData): boolean {
     if (nextOffset >= open.to || nextOffset < highWatermark) {

@@ -16,8 +16,8 @@ const TEST_TIMEOUT_MS = 240_000
 const ERASE_WITHIN_SECONDS = 10
 const SOON = { timeoutMs: 60_000, intervalMs: 200 }
 /**
- * How soon everything must be erased. Polls are rare because each sends a place, and a user may send only 30 places a
- * minute.
+ * Time limit for erasing everything. The polling interval is long because each poll sends a location update, and a user
+ * may send only 30 of these a minute.
  */
 const GONE = { timeoutMs: 150_000, intervalMs: 2_500 }
 

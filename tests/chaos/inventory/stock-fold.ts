@@ -28,7 +28,10 @@ export interface StockFold {
 
 type Decision = DecidedCommand<InventoryCommand, InventoryAnswer>
 
-/** Minimum time from the end of a reservation to its expiry. */
+/**
+ * Minimum time between a reservation's `endsAt` and the moment when the service expires it and makes its stock available
+ * again.
+ */
 const EXPIRES_AFTER_MS = 1_000
 
 export function foldStock(log: StockLog): StockFold {

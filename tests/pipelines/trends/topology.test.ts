@@ -544,7 +544,7 @@ test('contributions that arrive at different times for the same minute, after it
   ])
 })
 
-test('contributions to minutes that have left the state of a frequent term are in the history even if the term is listed before they are counted', () => {
+test('the history includes late contributions to minutes that a frequent term no longer keeps in its state, even if the term is listed before these contributions are counted', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const minute = START - (START % MINUTE)
   const owner = partitionFor(Buffer.from('outage'), 4)

@@ -14,7 +14,10 @@ import { startWorkerProcess } from '../../worker-process.ts'
 
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 const SOON = { timeout: 30_000, interval: 50 }
-/** The contract's limit for a change to reach every API. A change takes some milliseconds, so the margin is wide. */
+/**
+ * Time within which a change must reach every API, according to the service's contract. A change normally takes only a
+ * few milliseconds, so the margin is wide.
+ */
 const IN_FORCE = { timeout: 10_000, interval: 50 }
 /** How many of the worker's last log lines are printed when the test fails. */
 const LAST_LINES = 60

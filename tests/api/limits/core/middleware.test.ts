@@ -70,7 +70,7 @@ test("an app's prefix is part of the keys of its counters, and must not contain 
   expect(() => limitedApp({ keyPrefix: '{shop}' })).toThrow('braces')
 })
 
-test('a field of a rule that is undefined has its default', async () => {
+test('if a field of a rule is undefined, its default value applies', async () => {
   const absent = { tier: undefined, key: undefined, burst_allowance: undefined, action: undefined, is_active: undefined }
   const { ask } = limitedApp({ rules: [{ ...RULE, ...absent }] })
   expect([await ask('/text'), await ask('/text'), await ask('/text')].map(({ status }) => status)).toEqual([200, 200, 429])

@@ -174,7 +174,7 @@ test('commands that are not decided also advance the time by which later command
   expect(ask('a', { amount: 1 }, { appendedAt: START + 600 }).at).toBe(START + 700)
 })
 
-test('the time by which commands are judged is kept even when all remembered commands are forgotten', () => {
+test('the latest append time, which decisions receive as `now`, is kept even when all remembered commands are forgotten', () => {
   const { ask, driver } = opened()
   const first = START + 72 * 3_600_000
   expect(ask('a', { amount: 1 }, { appendedAt: first }).at).toBe(first)
