@@ -1,6 +1,6 @@
 import { type ByteWriter, type Codec, CodecError } from '../../schemas/codec.ts'
 import { WORLDWIDE } from '../../schemas/trends/places/regions.ts'
-import { type ByteSpan, rawValue } from '../engine/index.ts'
+import { rawValue } from '../engine/index.ts'
 import { MAX_PER_USER } from './max-per-user.ts'
 import { CellReader, writeNumber } from './packed-cells.ts'
 import { NO_REPEATS, type PlacedMinute, type Repeat, repeatsWith } from './repeats.ts'
@@ -137,7 +137,7 @@ export class UserContributions {
   }
 
   /** Replaces everything with an encoded user. */
-  read({ buffer, start, end }: Readonly<ByteSpan>): void {
+  read(buffer: Buffer, start: number, end: number): this {
     this.clear()
     const reader = new CellReader(buffer, start, end)
     for (let left = reader.number(); left > 0; left--) this.places.push(reader.number())
@@ -152,6 +152,7 @@ export class UserContributions {
         this.#note(minuteOf(contribution))
       }
     }
+    return this
   }
 
   /** Appends the encoded user. */
@@ -267,11 +268,7 @@ function enlarged(numbers: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
  */
 const codec: Codec<UserContributions> = {
   encode: (user, out) => user.write(out),
-  decode(buffer, start, end) {
-    const user = new UserContributions()
-    user.read({ buffer, start, end })
-    return user
-  },
+  decode: (buffer, start, end) => new UserContributions().read(buffer, start, end),
 }
 
 export const userContributions = rawValue(codec)

@@ -1,5 +1,6 @@
-import { byteWriter } from '../../schemas/codec.ts'
+import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import { regionOf, WORLDWIDE } from '../../schemas/trends/places/regions.ts'
+import { decodeStored } from '../../state/stores/errors.ts'
 import {
   type Context,
   deadLetter,
@@ -41,6 +42,7 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
   const terms = new FoldedTerms()
   /** The user of the current tweet. One object is reused for all users. */
   const user = new UserContributions()
+  const userReader: Pick<Codec<UserContributions>, 'decode'> = { decode: (buffer, start, end) => user.read(buffer, start, end) }
   const rowBytes = byteWriter()
   let oldestRemembered = 0
   const userSweep = sweep(users, { keysPerRun: USERS_SWEPT, isExpired: (_id, user) => user.newest < oldestRemembered })
@@ -57,7 +59,7 @@ export function tweetCounts({ users, cells }: TweetCountsOptions) {
     if (minute <= minuteOf(arrivedAt(ctx)) - WINDOW_MINUTES) return late
     const row = users.findKey(tweet.user_id)
     if (row === undefined) user.clear()
-    else user.read(row)
+    else decodeStored(userReader, row.buffer, users.name, row.start, row.end)
     terms.read(tweet)
     if (user.size + terms.count > MAX_TERMS_PER_USER) user.forgetBefore(Math.max(user.newest, minute) - REMEMBERED_MINUTES)
     const place = placeOf(tweet, ctx)

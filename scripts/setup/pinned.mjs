@@ -23,12 +23,13 @@ export async function installPinned(packages, npm, folder, isUsable) {
     for (const [index, tarball] of tarballs.entries()) assertPinned(packages[index], join(partial, tarball))
     await runNpm(npm, ['install', '--no-save', '--ignore-scripts', '--offline', ...tarballs], partial)
     for (const tarball of tarballs) rmSync(join(partial, tarball))
-    if (isUsable()) return
-    rmSync(folder, { recursive: true, force: true })
     try {
+      // Renaming fails if the folder exists and is not empty.
       renameSync(partial, folder)
-    } catch (error) {
-      if (!isUsable()) throw error
+    } catch {
+      if (isUsable()) return
+      rmSync(folder, { recursive: true, force: true })
+      renameSync(partial, folder)
     }
   } finally {
     rmSync(partial, { recursive: true, force: true })

@@ -41,7 +41,7 @@ export function isStateFailure(error: unknown): boolean {
  * Decodes a value that this store has written.
  * @throws StateCorrupted when the value cannot be decoded, and UnknownSchemaError when its schema is not loaded
  */
-export function decodeStored<V>(codec: Codec<V>, bytes: Buffer, store: string, start = 0, end = bytes.length): V {
+export function decodeStored<V>(codec: Pick<Codec<V>, 'decode'>, bytes: Buffer, store: string, start = 0, end = bytes.length): V {
   try {
     return codec.decode(bytes, start, end)
   } catch (error) {

@@ -18,7 +18,7 @@ export interface DeadLetterRecord {
   readonly headers: readonly RecordHeader[]
   /** Number of times that the record had been replayed before it became this dead letter. */
   readonly replays: number
-  /** True when the record has already been sent back to its source. */
+  /** True when the record has already been sent back to its source, even if it was sent for another dead letter. */
   readonly replayed: boolean
   /** The parts of the record that were cut (see `DEAD_LETTER_HEADERS.cut`); undefined for a complete record. */
   readonly cut: string | undefined
@@ -44,8 +44,8 @@ export const DEAD_LETTER_PARTITION = 0
 const POLL_MS = 500
 
 /**
- * Reads the dead letters of a topology or sink that match the filter, oldest first. All matching records are kept in
- * memory, so use the filter for large topics.
+ * Reads the dead letters of a topology or sink that match the filter, oldest first. All matching dead letters and the
+ * sources of all others are kept in memory, so use the filter for large topics.
  * @throws Error if the dead-letter topic does not exist
  */
 export async function readDeadLetters(transport: Transport, name: string, filter: DeadLetterFilter = {}): Promise<DeadLetterRecord[]> {
@@ -54,17 +54,28 @@ export async function readDeadLetters(transport: Transport, name: string, filter
   if (!counts.has(partition.topic))
     throw new Error(`there is no topic ${partition.topic}: is ${name} the name of a topology or sink that runs here?`)
   const letters: DeadLetterRecord[] = []
-  const replayed = new Set<number>()
+  /** The record of every dead letter, keyed by the offset of the dead letter. */
+  const records = new Map<number, string>()
+  const replayed = new Set<string | undefined>()
   await scan(transport, partition, (record) => {
     const letter = asDeadLetter(record)
     if (letter !== undefined) {
+      records.set(letter.offset, recordOf(letter))
       if (fits(letter, filter)) letters.push(letter)
       return
     }
     const note = record.headers.find((header) => header.key === REPLAY_NOTE_HEADER)
-    if (note !== undefined) for (const offset of String(note.value).split(' ')) replayed.add(Number(offset))
+    if (note !== undefined) for (const offset of String(note.value).split(' ')) replayed.add(records.get(Number(offset)))
   })
-  return letters.map((letter) => ({ ...letter, replayed: replayed.has(letter.offset) }))
+  return letters.map((letter) => ({ ...letter, replayed: replayed.has(recordOf(letter)) }))
+}
+
+/**
+ * Identifies the record of a dead letter. A sink stores dead letters at least once, so a record may have several. The
+ * timestamp distinguishes records at the same offset of topics that were deleted and created again.
+ */
+export function recordOf({ source: { topic, partition, offset }, timestamp }: DeadLetterRecord): string {
+  return `${topic} ${partition} ${offset} ${timestamp}`
 }
 
 interface ScannedRecord {

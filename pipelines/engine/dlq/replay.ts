@@ -1,7 +1,14 @@
 import type { RecordHeader, Transport, WorkerProducer } from '../../../kafka/transport.ts'
 import { REPLAY_HEADER, SENT_AT_HEADER } from '../task/dead-letter.ts'
 import { deadLetterTopicName } from '../topology/internal-topics.ts'
-import { DEAD_LETTER_PARTITION, type DeadLetterFilter, type DeadLetterRecord, REPLAY_NOTE_HEADER, readDeadLetters } from './read.ts'
+import {
+  DEAD_LETTER_PARTITION,
+  type DeadLetterFilter,
+  type DeadLetterRecord,
+  REPLAY_NOTE_HEADER,
+  readDeadLetters,
+  recordOf,
+} from './read.ts'
 
 /**
  * Maximum number of records per transaction. It is far below the limits of a transaction, but large enough that a
@@ -53,11 +60,9 @@ export async function replayDeadLetters(transport: Transport, name: string, opti
     await producer.init()
     const found = await readDeadLetters(transport, name, options)
     const letters = found.filter((letter) => letter.cut === undefined)
-    const done = new Set(letters.filter((letter) => letter.replayed).map(recordOf))
-    const earlier = options.again === true ? [] : letters.filter((letter) => done.has(recordOf(letter)))
-    const others = options.again === true ? letters : letters.filter((letter) => !done.has(recordOf(letter)))
-    const returned = options.again === true ? [] : others.filter((letter) => letter.replays > 0)
-    const chosen = options.again === true ? others : others.filter((letter) => letter.replays === 0)
+    const earlier = options.again === true ? [] : letters.filter((letter) => letter.replayed)
+    const returned = options.again === true ? [] : letters.filter((letter) => letter.replays > 0 && !letter.replayed)
+    const chosen = options.again === true ? letters : letters.filter((letter) => letter.replays === 0 && !letter.replayed)
     const records = [...Map.groupBy(chosen, recordOf).values()]
     const counts = await transport.partitionCounts([...new Set(chosen.map((letter) => letter.source.topic))])
     for (const letter of chosen) requireSource(letter, counts)
@@ -76,14 +81,6 @@ export async function replayDeadLetters(transport: Transport, name: string, opti
   } finally {
     await producer.close()
   }
-}
-
-/**
- * Identifies the record of a dead letter. A sink stores dead letters at least once, so a record may have several. The
- * timestamp distinguishes records at the same offset of topics that were deleted and created again.
- */
-function recordOf({ source: { topic, partition, offset }, timestamp }: DeadLetterRecord): string {
-  return `${topic} ${partition} ${offset} ${timestamp}`
 }
 
 /** @param records the dead letters of each record */

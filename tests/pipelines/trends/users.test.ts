@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
+import { StateCorrupted } from '../../../state/stores/errors.ts'
+import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import { HOUR, LONDON, leap, MINUTE, NEW_YORK, newestLists, START, send, UNITED_STATES, WORLD } from './driving.ts'
 
 const CHICAGO = 2379574
@@ -74,4 +76,18 @@ test('a repeated tweet does not count its user again', () => {
   send(driver, { user_id: 8n, hashtags: ['sandy'] })
   driver.advanceWallClock(MINUTE)
   expect(usersIn(driver, WORLD)).toEqual([[3, 2]])
+})
+
+test('damaged contributions of a user are reported as damaged state, and the tweet does not become a dead letter', () => {
+  const backend = memoryBackend()
+  const driver = testDriver(trends, { startAt: START, openState: () => backend })
+  const tweet = () => send(driver, { user_id: 1n, hashtags: ['sandy'] })
+  tweet()
+  driver.restart()
+  const session = backend.session(trends.name)
+  const key = Buffer.from('1')
+  const truncated = Buffer.from([1])
+  for (const partition of [0, 1, 2, 3]) session.column('user-terms', partition).put(key, 0, key.length, truncated, 0, truncated.length)
+  session.write()
+  expect(tweet).toThrow(expect.objectContaining({ cause: expect.any(StateCorrupted) }))
 })

@@ -73,3 +73,11 @@ test('packages that another command has installed meanwhile are kept, because th
   expect(readdirSync(tools)).toEqual(['node-24'])
   expect(readdirSync(join(tools, 'node-24', 'node_modules'))).toEqual(['other'])
 })
+
+test('an incomplete folder is replaced', () => {
+  const contents = { node: 'a binary', npm: 'a script' }
+  const { message, tools } = install(contents, contents, 'mkdir node-24; touch node-24/rest')
+  expect(message).toBe('')
+  expect(readdirSync(tools)).toEqual(['node-24'])
+  expect(readdirSync(join(tools, 'node-24'))).toEqual(['node_modules', 'package.json'])
+})

@@ -134,6 +134,10 @@ test('a record with several dead letters is replayed once', async () => {
   repeat()
   const second = await replayDeadLetters(transport, 'doubling', { code: 'too_small' })
   expect(second).toMatchObject({ replayed: 0, skippedReplayed: 4, skippedDuplicates: 0 })
+  const newest = (await readDeadLetters(transport, 'doubling')).at(-1)!
+  expect(newest.replayed).toBe(true)
+  const third = await replayDeadLetters(transport, 'doubling', { offsets: new Set([newest.offset]) })
+  expect(third).toMatchObject({ replayed: 0, skippedReplayed: 1, skippedDuplicates: 0 })
   driver.settle()
   expect(values().sort()).toEqual([-2, -6].sort())
   const texts: string[] = []
