@@ -73,9 +73,17 @@ export const TASKS = {
   },
   'bench:restart': { does: 'measures restarts, restores and failovers of workers', file: 'bench/restart/run.ts', programs: STACK },
   'bench:clicks': { does: 'measures the clicks pipeline', file: 'bench/clicks/run.ts', programs: STACK },
-  'bench:links': { does: 'measures link creation and redirects, also with comparable programs', file: 'bench/links/run.ts', programs: STACK },
+  'bench:links': {
+    does: 'measures link creation and redirects, also with comparable programs',
+    file: 'bench/links/run.ts',
+    programs: STACK,
+  },
   'bench:matches': { does: 'measures the match feed, its pipelines and peers', file: 'bench/matches/run.ts', programs: STACK },
   'bench:catalog': { does: 'measures the page of a product', file: 'bench/catalog/detail/run.ts', programs: [...STACK, 'wrk'] },
-  'bench:inventory': { does: 'measures reservations of stock, also with comparable programs', file: 'bench/inventory/run.ts', programs: STACK },
+  'bench:inventory': {
+    does: 'measures reservations of stock, also with comparable programs',
+    file: 'bench/inventory/run.ts',
+    programs: STACK,
+  },
   'bench:idle': { does: 'measures the CPU and memory of an idle npm start', file: 'bench/idle.ts', programs: STACK },
 }

@@ -29,8 +29,8 @@ export interface StockFold {
 type Decision = DecidedCommand<InventoryCommand, InventoryAnswer>
 
 /**
- * Minimum time between a reservation's `endsAt` and the moment when the service expires it and makes its stock available
- * again.
+ * Minimum time between a reservation's `endsAt` and the moment when the service expires it and makes its stock
+ * available again.
  */
 const EXPIRES_AFTER_MS = 1_000
 
