@@ -188,7 +188,7 @@ export const simulateRoute = defineRoute({
   body: SimulationBody,
   bodyExample: ruleExample,
   answers: { 200: { description: 'The result of the simulation.', schema: SimulationSchema } },
-  errors: [errors.not_ready],
+  errors: [errors.query_too_large, errors.not_ready],
 })
 
 export const auditRoute = defineRoute({
@@ -200,7 +200,7 @@ export const auditRoute = defineRoute({
   auth: ADMIN,
   query: z.object({ ...page, subject: z.string().max(200).optional().openapi({ description: '`rule:<rule_id>` or `key:<key_id>`.' }) }),
   answers: { 200: { description: 'A page of changes.', schema: AuditSchema } },
-  errors: [errors.not_ready],
+  errors: [errors.query_too_large, errors.not_ready],
 })
 
 export const violationsRoute = defineRoute({
@@ -213,5 +213,5 @@ export const violationsRoute = defineRoute({
   auth: ADMIN,
   query: z.object({ ...page, rule_id: z.string().max(100).optional(), client_id: z.string().max(200).optional() }),
   answers: { 200: { description: 'A page of violations.', schema: ViolationsSchema } },
-  errors: [errors.not_ready],
+  errors: [errors.query_too_large, errors.not_ready],
 })

@@ -7,14 +7,15 @@ import type { LimitSettings } from '../../../api/limits/core/settings.ts'
 import { type LimitsDeps, limitsHandlers } from '../../../api/limits/handlers.ts'
 import { ruleOf } from '../../../schemas/limit-rule.ts'
 import type { LimitClient, LimitRule } from '../../../schemas/limits/types.ts'
-import { testApp } from '../kit/harness.ts'
+import type { TableReader } from '../../../state/tables/reader.ts'
+import { START, testApp } from '../kit/harness.ts'
 
 /**
  * Serves the handlers with in-memory settings and commands. The other dependencies are missing, because the tests do
  * not use them.
  */
 async function limitsApi() {
-  const state = { areKeysLoaded: true, commands: 0, keys: [] as (string | undefined)[], rules: [] as LimitRule[] }
+  const state = { areKeysLoaded: true, isEachIdTaken: false, commands: 0, keys: [] as (string | undefined)[], rules: [] as LimitRule[] }
   const clients = new Map<string, LimitClient>()
   function assertLoaded(): void {
     if (!state.areKeysLoaded) throw new ApiError(errors.not_ready)
@@ -46,13 +47,15 @@ async function limitsApi() {
         id: 'command',
         async run(_flow: unknown, _key: string, { client }: { client: LimitClient | null }) {
           if (client === null) return { outcome: 'not_found' }
+          if (state.isEachIdTaken) return { outcome: 'exists' }
           clients.set(client.key_hash, client)
           return { outcome: 'done', rule: null, client }
         },
       }
     },
   } as unknown as Commands
-  const service = limitsHandlers({ settings, commands, paths: limitedPaths(['/api/v1/*']) } as LimitsDeps)
+  const tables: TableReader = { query: () => Promise.reject(new ApiError(errors.query_too_large)) }
+  const service = limitsHandlers({ settings, commands, tables, paths: limitedPaths(['/api/v1/*']), now: () => START } as LimitsDeps)
   const api = await testApp({ services: [service] })
   async function issue(body: unknown) {
     const headers = { 'content-type': 'application/json', ...(await api.bearer({ sub: '1', scope: 'admin' })) }
@@ -76,6 +79,14 @@ test('no key is issued while keys are loading', async () => {
   expect(await issue({ client_id: 'acme' })).toMatchObject({ status: 201, body: { api_key: expect.stringMatching(/^mr_/) } })
 })
 
+test('if all ids of a new key are taken, the caller is asked for a new Idempotency-Key and gets no command_id', async () => {
+  const { issue, state } = await limitsApi()
+  state.isEachIdTaken = true
+  const { status, body } = await issue({ client_id: 'acme' })
+  expect([status, body]).toEqual([503, expect.objectContaining({ message: expect.stringContaining('a new Idempotency-Key') })])
+  expect(body).not.toHaveProperty('command_id')
+})
+
 test('a label has at most 200 code points, and is stored in NFC', async () => {
   const { issue } = await limitsApi()
   expect(await issue({ client_id: 'acme', label: '🔑'.repeat(200) })).toMatchObject({ status: 201 })
@@ -93,6 +104,18 @@ test.each([
   const headers = { 'idempotency-key': 'k', ...type, ...(await bearer({ sub: '1', scope: 'admin' })) }
   const response = await app.request(`/api/v1/rate-limits/${path}`, { method, headers, body: body && JSON.stringify(body) })
   expect([response.status, state.keys]).toEqual([404, ['k']])
+})
+
+test.each([
+  ['GET', 'audit', undefined],
+  ['GET', 'violations', undefined],
+  ['POST', 'simulate', { match: { endpoint_pattern: '/a' }, limit: 1, window_seconds: 1 }],
+])('%s %s is documented to get 422 if its query needs too much memory', async (method, path, body) => {
+  const { app, bearer } = await limitsApi()
+  const headers = { 'content-type': 'application/json', ...(await bearer({ sub: '1', scope: 'admin' })) }
+  // `app.request` fails if the OpenAPI document does not list the error.
+  const response = await app.request(`/api/v1/rate-limits/${path}`, { method, headers, body: body && JSON.stringify(body) })
+  expect(response.status).toBe(422)
 })
 
 test('a request for usage without any identity gets a 401 that names the authentication scheme', async () => {

@@ -37,15 +37,22 @@ export function conditionField({ background, onEdited }) {
   async function check() {
     const turn = ++checks
     const condition = field.value
-    if (condition.trim() === '') return show([])
+    if (condition.trim() === '') return checked([])
     try {
       const { faults } = await ask('POST', '/api/v1/rules/validate', { condition })
-      if (turn !== checks) return
-      checking.onSuccess()
-      show(faults)
+      if (turn === checks) checked(faults)
     } catch (error) {
       if (turn === checks) checking.onFailure(error)
     }
+  }
+
+  /**
+   * Shows the result of a check, and removes the message about an earlier check that has failed.
+   * @param {readonly Fault[]} faults
+   */
+  function checked(faults) {
+    checking.onSuccess()
+    show(faults)
   }
 
   /** @param {readonly Fault[]} faults */
@@ -155,7 +162,7 @@ export function conditionField({ background, onEdited }) {
       clearTimeout(timer)
       checks++
       field.value = text
-      show([])
+      checked([])
     },
     show,
     /** @param {Fault} fault */

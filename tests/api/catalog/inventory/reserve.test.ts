@@ -57,3 +57,15 @@ test('a request that is repeated after a day, just after its cart was checked ou
   expect(opened).toEqual(cart('c-id-2', 'OPEN'))
   expect(steps).toEqual(Object.keys(answers))
 })
+
+test('after five attempts that are too late, the caller is asked for a new Idempotency-Key and gets no command_id', async () => {
+  const attempts = [1, 2, 3, 4, 5].flatMap((number) => [
+    [`${number}:RESERVE_PART:7`, { outcome: 'reserved', lines: [], ends_at: 0 }],
+    [`${number}:open`, { outcome: 'parts_ended' }],
+    [`${number}:RELEASE_PART:7`, { outcome: 'released' }],
+  ])
+  await expect(reserveWith(Object.fromEntries(attempts))).rejects.toMatchObject({
+    message: expect.stringContaining('Try again with a new Idempotency-Key'),
+    options: { needsNewKey: true },
+  })
+})
