@@ -49,7 +49,9 @@ test('if the registry rejects a schema, the error names the topic, the subject a
   const registry = memoryRegistry()
   await openSerdes(registry, [points])
   const changed = { name: 'points', value: avroValue(record(x, { name: 'z', type: 'string' })) }
-  await expect(openSerdes(registry, [changed])).rejects.toThrow(/topic points .* points-value: \.z: the field has no default/)
+  await expect(openSerdes(registry, [changed])).rejects.toThrow(
+    /topic points .* points-value: \.z: the writer does not have the field, and the field has no default/,
+  )
 })
 
 test("another writer's schema is loaded once for all concurrent callers", async () => {
