@@ -1,7 +1,8 @@
+import { copyBytes } from '../../schemas/copy-bytes.ts'
 import { blocksOf, lz4UnpackedBytes, sequencesOf } from './lz4-size.ts'
 
-/** Below this size, a loop copies bytes faster than the functions of Buffer. */
-const SHORT_COPY_BYTES = 32
+/** Below this size, a loop repeats bytes faster than the functions of Buffer. */
+const SHORT_REPEAT_BYTES = 32
 const BITS_PER_BYTE = 8
 
 /**
@@ -28,9 +29,7 @@ function unpackBlock(data: Buffer, start: number, end: number, out: Buffer, posi
   sequencesOf(data, start, end, (literalsAt, literals, match) => {
     const literalsEnd = literalsAt + literals
     if (literalsEnd > end) throw new RangeError('the literals of an LZ4 sequence are longer than their block')
-    if (literals < SHORT_COPY_BYTES) for (let i = 0; i < literals; i++) out[to + i] = data[literalsAt + i]
-    else data.copy(out, to, literalsAt, literalsEnd)
-    to += literals
+    to = copyBytes(data, literalsAt, literalsEnd, out, to)
     isComplete = match === 0
     if (isComplete) return
     const distance = data.readUInt8(literalsEnd) | (data.readUInt8(literalsEnd + 1) << BITS_PER_BYTE)
@@ -48,7 +47,7 @@ function unpackBlock(data: Buffer, start: number, end: number, out: Buffer, posi
  */
 function repeat(out: Buffer, to: number, distance: number, length: number): number {
   const end = to + length
-  if (length < SHORT_COPY_BYTES) {
+  if (length < SHORT_REPEAT_BYTES) {
     for (let at = to; at < end; at++) out[at] = out[at - distance]
     return end
   }

@@ -1,4 +1,5 @@
 import type { ByteWriter } from '../../schemas/codec.ts'
+import { copyBytes } from '../../schemas/copy-bytes.ts'
 import type { Tweet } from '../../schemas/trends/types.ts'
 import { type LanguageCode, languageCode } from './languages.ts'
 import { USERS_FOR_LABEL } from './score.ts'
@@ -111,26 +112,21 @@ export function addSample(to: { samples: Samples }, from: Buffer, at: number): B
   const removed = Math.min(own, FULL_BYTES - SAMPLE_BYTES)
   leaveOut(samples, removed)
   samples.copyWithin(place + SAMPLE_BYTES, place, removed)
-  copySample(from, at, samples, place)
+  copyBytes(from, at, at + SAMPLE_BYTES, samples, place)
   return leftOut
 }
 
 function leaveOut(from: Buffer, at: number): Buffer {
-  copySample(from, at, leftOut, 0)
+  copyBytes(from, at, at + SAMPLE_BYTES, leftOut, 0)
   return leftOut
 }
 
 function grown(samples: Samples, place: number, from: Buffer, at: number): Samples {
   const more = Buffer.allocUnsafe(samples.length + SAMPLE_BYTES)
   if (place > 0) samples.copy(more, 0, 0, place)
-  copySample(from, at, more, place)
+  copyBytes(from, at, at + SAMPLE_BYTES, more, place)
   if (place < samples.length) samples.copy(more, place + SAMPLE_BYTES, place)
   return more
-}
-
-/** Copies byte by byte, which is faster than a native call for so few bytes. */
-function copySample(from: Buffer, at: number, to: Buffer, place: number): void {
-  for (let i = 0; i < SAMPLE_BYTES; i++) to[place + i] = from[at + i]
 }
 
 function isSameUser(a: Buffer, atA: number, b: Buffer, atB: number): boolean {

@@ -1,4 +1,5 @@
 import { type ByteWriter, byteWriter } from '../../schemas/codec.ts'
+import { copyBytes } from '../../schemas/copy-bytes.ts'
 import { checkTime } from './time.ts'
 
 const MORE = 0x80
@@ -171,7 +172,6 @@ export class PlainValues {
   raw(bytes: Uint8Array, start: number, end: number): void {
     const out = this.#out
     out.reserve(end - start)
-    Buffer.prototype.copy.call(bytes, out.buffer, out.length, start, end)
-    out.length += end - start
+    out.length = copyBytes(bytes, start, end, out.buffer, out.length)
   }
 }
