@@ -24,27 +24,35 @@ const PORTS = [
  * retried although the servers have stopped would keep the process alive.
  */
 const END_AFTER_MS = 1_000
-/** Number of calls of `untilStopped` that have not finished. */
+/** Number of calls of `whileStarted` that have not finished. */
 let unstopped = 0
 let listens = false
 let isInterrupted = false
 const interruption = Promise.withResolvers<never>()
 interruption.promise.catch(() => {})
 
-/** Rejects on Ctrl-C or SIGTERM within `untilStopped`. */
+/** Rejects on Ctrl-C or SIGTERM within `whileStarted`. */
 export const interrupted = interruption.promise
 
 /**
- * Runs `use`, which stops everything that it has started when `interrupted` rejects. At any other time, a signal ends
- * the process at once. Before the first call, there is no listener, because a listener would have to wait for the end
- * of a long computation.
+ * Starts something, uses it and stops it, also after an interruption. At any other time, a signal ends the process at
+ * once. Before the first call, there is no listener, because a listener would have to wait for the end of a long
+ * computation.
  */
-export async function untilStopped<T>(use: () => Promise<T>): Promise<T> {
+export async function whileStarted<S extends { stop(): Promise<void> }, T>(
+  start: () => Promise<S>,
+  use: (started: S) => Promise<T>,
+): Promise<T> {
   unstopped++
   if (!listens) onStopSignal(interrupt)
   listens = true
   try {
-    return await use()
+    const started = await start()
+    try {
+      return await Promise.race([use(started), interrupted])
+    } finally {
+      await started.stop()
+    }
   } finally {
     unstopped--
     if (isInterrupted && unstopped === 0) setTimeout(() => process.exit(1), END_AFTER_MS).unref()
@@ -73,14 +81,10 @@ export function withStarted<S extends { stop(): Promise<void> }, T>(
   use: (started: S, folder: string) => Promise<T>,
 ): Promise<T> {
   return inFolder((folder) =>
-    untilStopped(async () => {
-      const started = await start(folder)
-      try {
-        return await Promise.race([use(started, folder), interrupted])
-      } finally {
-        await started.stop()
-      }
-    }),
+    whileStarted(
+      () => start(folder),
+      (started) => use(started, folder),
+    ),
   )
 }
 

@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
-import { inFolder, interrupted, untilStopped } from '../../harness/folder.ts'
+import { inFolder, whileStarted } from '../../harness/folder.ts'
 import { describeMachine } from '../../harness/process-stats.ts'
 import { appendResults } from '../../harness/table.ts'
 import { loadRemark } from '../../matches/rounds.ts'
@@ -54,14 +54,12 @@ async function measureIn(folder: string): Promise<void> {
   for (const part of values.part) await alone[part]?.(input)
   const parts = values.part.flatMap((part) => onSystem[part] ?? [])
   if (parts.length === 0) return
-  await untilStopped(async () => {
-    const system = await startSystem(input)
-    try {
-      for (const measure of parts) await Promise.race([measure(input, system), interrupted])
-    } finally {
-      await system.stop()
-    }
-  })
+  await whileStarted(
+    () => startSystem(input),
+    async (system) => {
+      for (const measure of parts) await measure(input, system)
+    },
+  )
 }
 
 await runMain(async () => {
