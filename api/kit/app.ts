@@ -189,15 +189,12 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return variantFor(answer, { ifNoneMatch: call.header('if-none-match'), acceptEncoding: call.header('accept-encoding') })
   }
 
-  /**
-   * Counts an error, and logs it if the caller alone did not cause it: if its status is 500 or higher, or if a limit of
-   * this server was exceeded. Returns the error that the client receives.
-   */
+  /** Counts an error, and logs it unless it concerns only the caller. Returns the error that the client receives. */
   function failure(error: unknown, requestId: string, route: string): ApiError {
     const known = error instanceof ApiError ? error : new ApiError(errors.internal_error, { cause: error })
-    const { status, code } = known.definition
+    const { status, code, isLogged } = known.definition
     options.metrics.countError(code)
-    if (status >= 500 || known.definition === errors.query_too_large) {
+    if (status >= 500 || isLogged === true) {
       const cause = known.cause instanceof Error ? known.cause : undefined
       const fields = { request_id: requestId, route, error: code, message: known.message, cause: cause?.message, stack: cause?.stack }
       if (status === 500) options.log.error(fields, 'request_failed')

@@ -14,6 +14,8 @@ export interface ErrorDefinition {
   readonly when: string
   /** Default `message`. It states the cause, and the remedy if the caller has one. */
   readonly message: string
+  /** True for an error that is logged although its status is below 500, because it concerns the operator as well. */
+  readonly isLogged?: true
 }
 
 type Entry = Omit<ErrorDefinition, 'code' | 'retryable'> & { readonly retryable?: never }
@@ -84,6 +86,7 @@ export const errors = defineErrors({
     status: 422,
     when: 'the query for this request needs more memory in the history store than one query may use',
     message: 'This request needs too much memory in the history store. Narrow it, for example to a shorter period.',
+    isLogged: true,
   },
   rate_limit_exceeded: RATE_LIMIT_EXCEEDED,
   headers_too_large: {
