@@ -26,8 +26,8 @@ export const MOST_LISTED = 10_000
 
 /**
  * Names that attributes must not have. Attributes share one object with the fields of a variant in answers, so the
- * names of these fields are reserved. Further names, such as `currency`, are reserved because they
- * resemble these fields.
+ * names of these fields are reserved. Further names, such as `currency`, are reserved because they resemble these
+ * fields.
  */
 const OWN_FIELDS = [
   ...['variant_id', 'product_id', 'sku', 'price', 'price_cents', 'compare_price', 'compare_price_cents', 'currency', 'was'],
