@@ -44,6 +44,8 @@ export interface SlotDeps {
 
 /** How long a worker waits for a machine to accept or refuse a connection, ms. */
 const CONNECT_MS = [0.1, 3] as const
+/** Restored rows are written once they reach this size, so that a restore can be killed between two writes. */
+const RESTORE_BATCH_BYTES = 1_000
 
 /** The supervisor that restarts processes. It never fails. */
 const supervisor = actor('supervisor')
@@ -187,6 +189,7 @@ export function slot(name: string, deps: SlotDeps): Slot {
         const session = backend.session(name)
         return { ...writing(session), takeBatch: () => writing(session.takeBatch()) }
       },
+      copySession: (name) => ({ ...backend.copySession(name), batchBytes: RESTORE_BATCH_BYTES }),
     }
   }
 

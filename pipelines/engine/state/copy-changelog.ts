@@ -24,28 +24,41 @@ export function changelogCopy(session: StateSession): ChangelogCopy {
   /** For each store, the number of fetches that are still to be copied without a search for repeated keys. */
   const unseen = new Map<string, number>()
 
-  return function copy({ store, partition, positionName }, data) {
-    // If an unreadable batch were skipped, the state would lack its records, so such a batch is an error. The engine
-    // itself never writes one to a changelog.
-    const damaged = data.chunks.find((chunk) => chunk.unreadable !== undefined)
-    if (damaged !== undefined)
-      throw new TransportError('CORRUPT_BATCH', `${data.topic}-${data.partition}: ${damaged.unreadable}`, { fatal: true })
-    if (data.wasReset) {
-      // The log has lost records, perhaps including tombstones of keys that the state still contains. The state is
-      // therefore rebuilt.
-      session.write()
-      session.clear(store, partition, [positionName])
-    }
+  return function copy(changelog, data) {
+    checkReadable(data)
+    clearIfReset(session, changelog, data)
+    const { store, partition } = changelog
     const column = session.column(store, partition)
     const left = unseen.get(store) ?? 0
     if (left > 0) {
       unseen.set(store, left - 1)
-      copyAll(column, data)
+      putRecords(column, data)
     } else if (copyLast(column, data) > MOSTLY_DIFFERENT) unseen.set(store, UNSEEN_FETCHES)
   }
 }
 
-function copyAll(column: StateColumn, { chunks }: PartitionData): void {
+/**
+ * If an unreadable batch were skipped, the state would lack its records, so such a batch is an error. The engine itself
+ * never writes one to a changelog.
+ * @throws TransportError when the data contain an unreadable batch
+ */
+export function checkReadable({ topic, partition, chunks }: PartitionData): void {
+  const damaged = chunks.find((chunk) => chunk.unreadable !== undefined)
+  if (damaged !== undefined) throw new TransportError('CORRUPT_BATCH', `${topic}-${partition}: ${damaged.unreadable}`, { fatal: true })
+}
+
+/**
+ * Deletes the state if the reader was reset. The log has then lost records, perhaps including tombstones of keys that
+ * the state still contains.
+ */
+export function clearIfReset(session: StateSession, { store, partition, positionName }: Changelog, { wasReset }: PartitionData): void {
+  if (!wasReset) return
+  session.write()
+  session.clear(store, partition, [positionName])
+}
+
+/** Adds all records to the open batch, in their order. */
+export function putRecords(column: StateColumn, { chunks }: PartitionData): void {
   for (const { buffer, count, keyStart, keyEnd, valueStart, valueEnd } of chunks) {
     for (let i = 0; i < count; i++) {
       if (keyStart[i] < 0) continue

@@ -7,12 +7,10 @@ import {
   type TopicPartition,
   type Transport,
   TransportError,
-  UNKNOWN_LEADER_EPOCH,
 } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { changelogsAtCommit } from '../state/commit-metadata.ts'
-import { changelogCopy } from '../state/copy-changelog.ts'
 import {
   epochQueries,
   planRestore,
@@ -23,6 +21,7 @@ import {
   type StartOffsets,
   startPositions,
 } from '../state/restore.ts'
+import { restoreBuffer } from '../state/restore-buffer.ts'
 import type { StartPosition, StreamTask } from '../task/task.ts'
 import type { Changelog } from '../task/task-place.ts'
 import { TopologyError } from '../topology/errors.ts'
@@ -98,11 +97,12 @@ export interface TaskStarts {
    */
   holdBack(): boolean
   /**
-   * Copies fetched changelog records into the session's open batch.
+   * Takes fetched changelog records. They are written when enough of them are collected, or when their changelog is
+   * completely read.
    * @returns false when the partition belongs to no restoring task
    */
   take(data: PartitionData): boolean
-  /** Writes the copied records and starts the tasks whose restore is complete. */
+  /** Starts the tasks whose restore is complete. */
   finish(): void
   /** Removes a task that was closed during its restore. */
   drop(task: StreamTask): void
@@ -198,7 +198,7 @@ function isUnread({ sources }: StreamTask, unread: TaskOffsets['unread']): boole
 export function taskStarts(deps: TaskStartDeps): TaskStarts {
   const { topology, session, assign, unassign, pause, resume, runtime } = deps
   const { log } = runtime
-  const copy = changelogCopy(session)
+  const buffer = restoreBuffer(session)
   const changelogs = new Map<string, OpenChangelog>()
   const tasks = new Set<Restoring>()
   let taken = false
@@ -308,9 +308,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       if (data.fetchedAt - open.fetchedAt > CHANGELOG_DELETE_RETENTION_MS)
         throw new TransportError('TIMED_OUT', `${key} was not read for longer than the broker keeps tombstones`, { fatal: false })
       open.fetchedAt = data.fetchedAt
-      copy(changelog, data)
-      putRestored(session, changelog, data.nextOffset, data.leaderEpoch ?? UNKNOWN_LEADER_EPOCH)
-      taken = true
+      buffer.add(changelog, data)
       if (data.wasReset) open.to = Math.min(open.to, data.highWatermark)
       for (const chunk of data.chunks) restoring.records += chunk.count
       open.position = data.nextOffset
@@ -320,6 +318,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
         // Only the task of this log is reopened, and requests the end of the log again. The other tasks continue.
         deps.reopen(task)
       } else if (data.nextOffset >= open.to) {
+        buffer.write(changelog)
         changelogs.delete(key)
         unassign(changelog)
         restoring.open--
@@ -340,6 +339,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       for (const [key, open] of changelogs) {
         if (open.restoring.task !== task) continue
         changelogs.delete(key)
+        buffer.drop(open.changelog)
         unassign(open.changelog)
       }
       for (const restoring of tasks) if (restoring.task === task) tasks.delete(restoring)
