@@ -9,40 +9,44 @@ import { putRestored } from './restore.ts'
  * Maximum size of the collected rows of all changelogs, in bytes. A row that is written in a sorted run of 50,000 rows
  * takes half the CPU time of a row in the order of the log.
  */
-const DEFAULT_BUFFER_BYTES = 32 * 1024 * 1024
+const MAX_BYTES = 32 * 1024 * 1024
 /**
- * Size in bytes of a sample of a changelog. If the sample is almost in the order of its keys, the next records are
- * written without being collected, because sorting them would cost more than it saves.
+ * If more than this many consecutive records of a changelog are in the order of their keys, the records that follow in
+ * the same order are not collected, because collecting them would cost more than it saves.
  */
-const SAMPLE_BYTES = 1024 * 1024
-/** Number of records that are written without being collected after a sorted sample, per record of the sample. */
-const UNCOLLECTED_PER_SAMPLED = 20
-/** A sample counts as sorted if at most this share of its records is out of order, or repeats an earlier key. */
-const UNSORTED_SHARE = 0.02
+const LONG_RUN = 100_000
+
+/**
+ * Number of collected records after which a changelog is written. A changelog with few keys would otherwise not be
+ * written before its end, and a killed restore would begin again.
+ */
+const MAX_RECORDS = 1_000_000
 
 interface Collected {
   readonly changelog: Changelog
-  readonly rows: PackedRows
+  rows: PackedRows
   /** Number of records from which `rows` was made. */
   records: number
-  /** True if the next rows to be written are a sample. */
-  isSample: boolean
-  /** Number of records that are still to be written without being collected. */
-  uncollected: number
-  /** The position after the last collected record. */
+  /** The position after the last record. */
   nextOffset: number
   leaderEpoch: number
+  /** Number of records in the latest fetches whose records were all in order. */
+  inOrder: number
+  /** The key of the last record. */
+  lastKey: Buffer
 }
 
 /**
- * Collects the records of changelogs that are being restored, and writes them to the database in the order of their
- * keys. A changelog is sorted by key only within each commit, and inserting rows in random order takes most of the time
- * of a restore. Of the collected records with the same key, only the last one is written.
+ * Collects the records of changelogs that are being restored, and writes them to the database roughly in the order of
+ * their keys (`PackedRows.roughlySorted`). A changelog is sorted by key only within each commit, and inserting rows in
+ * random order takes most of the time of a restore. Of the collected records with the same key, only the last one is
+ * written.
  */
 export interface RestoreBuffer {
   /**
-   * Collects fetched records. If the buffer is full, writes the changelog that takes the most memory. If the reader was
-   * reset (`PartitionData.wasReset`), deletes the present state of the store first.
+   * Collects fetched records. Writes the rows of this changelog if they fill a batch of the session, and those of the
+   * changelog with the most rows if the buffer is full. If the reader was reset (`PartitionData.wasReset`), deletes the
+   * present state of the store first.
    */
   add(changelog: Changelog, data: PartitionData): void
   /** Writes the collected rows of a changelog and its position, atomically. */
@@ -51,8 +55,8 @@ export interface RestoreBuffer {
   drop(changelog: Changelog): void
 }
 
-/** @param maxBytes size of the buffer. Rows of one changelog are written earlier if they fill a batch of the session. */
-export function restoreBuffer(session: StateSession, maxBytes = DEFAULT_BUFFER_BYTES): RestoreBuffer {
+/** @param maxBytes maximum size of the collected rows of all changelogs, in bytes */
+export function restoreBuffer(session: StateSession, maxBytes = MAX_BYTES): RestoreBuffer {
   /** By position name, because it is unique in a session. */
   const collected = new Map<string, Collected>()
 
@@ -63,37 +67,27 @@ export function restoreBuffer(session: StateSession, maxBytes = DEFAULT_BUFFER_B
         changelog,
         rows: new PackedRows(),
         records: 0,
-        isSample: true,
-        uncollected: 0,
         nextOffset: 0,
         leaderEpoch: UNKNOWN_LEADER_EPOCH,
+        inOrder: 0,
+        lastKey: Buffer.alloc(0),
       }
       collected.set(changelog.positionName, found)
     }
     return found
   }
 
-  function writeRows(target: Collected): void {
-    const { changelog, rows, records } = target
+  function putRows(target: Collected): void {
+    const { changelog, rows } = target
+    if (target.records === 0) return
     const column = session.column(changelog.store, changelog.partition)
     const { buffer } = rows
-    const order = rows.roughlySorted()
-    for (const row of order) {
+    for (const row of rows.roughlySorted()) {
       const value = rows.hasValue(row) ? buffer : null
       column.put(buffer, rows.keyStart(row), rows.keyEnd(row), value, rows.valueStart(row), rows.valueEnd(row))
     }
-    writeBatch(target)
-    const isSorted = records - rows.count + descents(order) <= records * UNSORTED_SHARE
-    if (isSorted) target.uncollected = records * UNCOLLECTED_PER_SAMPLED
-    target.isSample = isSorted
-    target.records = 0
     rows.clear()
-  }
-
-  function writeUncollected(target: Collected, data: PartitionData): void {
-    putRecords(session.column(target.changelog.store, target.changelog.partition), data)
-    writeBatch(target)
-    target.uncollected -= recordsIn(data)
+    target.records = 0
   }
 
   function writeBatch({ changelog, nextOffset, leaderEpoch }: Collected): void {
@@ -101,9 +95,17 @@ export function restoreBuffer(session: StateSession, maxBytes = DEFAULT_BUFFER_B
     session.write()
   }
 
+  function writeRows(target: Collected): void {
+    putRows(target)
+    writeBatch(target)
+  }
+
+  /** Writes the largest table and frees its memory, because the tables of other changelogs need it. */
   function writeLargest(): void {
     const all = [...collected.values()]
-    writeRows(all.reduce((largest, other) => (other.rows.size > largest.rows.size ? other : largest)))
+    const largest = all.reduce((found, other) => (other.rows.size > found.rows.size ? other : found))
+    writeRows(largest)
+    largest.rows = new PackedRows()
   }
 
   function bufferedBytes(): number {
@@ -120,14 +122,17 @@ export function restoreBuffer(session: StateSession, maxBytes = DEFAULT_BUFFER_B
       const target = of(changelog)
       target.nextOffset = data.nextOffset
       target.leaderEpoch = data.leaderEpoch ?? UNKNOWN_LEADER_EPOCH
-      if (target.uncollected > 0) {
-        writeUncollected(target, data)
+      target.inOrder = isInOrder(target.lastKey, data) ? target.inOrder + recordsIn(data) : 0
+      target.lastKey = lastKeyOf(data) ?? target.lastKey
+      if (target.inOrder > LONG_RUN) {
+        putRows(target)
+        putRecords(session.column(changelog.store, changelog.partition), data)
+        writeBatch(target)
         return
       }
       collect(target.rows, data)
       target.records += recordsIn(data)
-      const mostBytes = target.isSample ? Math.min(SAMPLE_BYTES, session.batchBytes) : session.batchBytes
-      if (target.rows.size >= mostBytes) writeRows(target)
+      if (target.rows.size >= session.batchBytes || target.records >= MAX_RECORDS) writeRows(target)
       while (bufferedBytes() > maxBytes) writeLargest()
     },
     write(changelog) {
@@ -142,15 +147,32 @@ export function restoreBuffer(session: StateSession, maxBytes = DEFAULT_BUFFER_B
   }
 }
 
-function recordsIn({ chunks }: PartitionData): number {
-  return chunks.reduce((records, { count }) => records + count, 0)
+/** Returns true if each key is greater than the one before it, and the first key is greater than `last`. */
+function isInOrder(last: Buffer, { chunks }: PartitionData): boolean {
+  let start = 0
+  let end = last.length
+  for (const { buffer, count, keyStart, keyEnd } of chunks) {
+    for (let i = 0; i < count; i++) {
+      if (keyStart[i] < 0) continue
+      if (last.compare(buffer, keyStart[i], keyEnd[i], start, end) >= 0) return false
+      last = buffer
+      start = keyStart[i]
+      end = keyEnd[i]
+    }
+  }
+  return true
 }
 
-/** Returns how many of the numbers are smaller than their predecessor. */
-function descents(numbers: Float64Array): number {
-  let found = 0
-  for (let i = 1; i < numbers.length; i++) if (numbers[i] < numbers[i - 1]) found++
-  return found
+/** Returns a copy of the key of the last record; undefined if no record has a key. */
+function lastKeyOf({ chunks }: PartitionData): Buffer | undefined {
+  for (const { buffer, count, keyStart, keyEnd } of chunks.toReversed()) {
+    for (let i = count - 1; i >= 0; i--) if (keyStart[i] >= 0) return Buffer.from(buffer.subarray(keyStart[i], keyEnd[i]))
+  }
+  return undefined
+}
+
+function recordsIn({ chunks }: PartitionData): number {
+  return chunks.reduce((records, { count }) => records + count, 0)
 }
 
 function collect(rows: PackedRows, { chunks }: PartitionData): void {

@@ -33,7 +33,6 @@ import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
  * second, before readers see all of its records.
  */
 const SHORT_LOG_MS = 30_000
-
 /** The progress of a restoring task. */
 export interface RestoreProgress {
   readonly task: string
@@ -201,7 +200,8 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
   const buffer = restoreBuffer(session)
   const changelogs = new Map<string, OpenChangelog>()
   const tasks = new Set<Restoring>()
-  let taken = false
+  /** True if the open batch contains positions of tasks whose restore has begun. */
+  let hasBegun = false
 
   function begin(task: StreamTask, offsets: TaskOffsets): void {
     task.beginRestore()
@@ -219,7 +219,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     tasks.add(restoring)
     const ranges = planRestore(session, task, offsets, known.size > 0)
     putSourceIdentities(session, task, offsets.topicIds)
-    taken = true
+    hasBegun = true
     for (const { changelog, from, leaderEpoch, to, bulk, lost } of ranges) {
       if (lost > 0) log.error({ topology, task: task.id, store: changelog.store, lost }, 'changelog_truncated')
       putRestored(session, changelog, from, leaderEpoch)
@@ -331,8 +331,8 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
         putStart(session, task, known)
         if (task.changelogs.length > 0) putComplete(session, task, endsKnownAt)
       }
-      if (taken) session.write()
-      taken = false
+      if (hasBegun || complete.length > 0) session.write()
+      hasBegun = false
       for (const restoring of complete) run(restoring)
     },
     drop(task) {

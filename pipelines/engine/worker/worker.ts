@@ -33,9 +33,9 @@ const LONGEST_POLL_WITH_COPIES_MS = 100
  */
 const MAX_QUEUED_BYTES = 8 * 1_048_576
 /**
- * Maximum bytes per poll while some tasks restore and others process records. Copying this much takes about 9 ms (3 µs
- * per row of 170 bytes). A larger poll would delay commits, because each request of a commit waits for the end of the
- * turn.
+ * Maximum bytes per poll while some tasks restore and others process records. Copying this much takes a few
+ * milliseconds. A larger poll would delay commits, because each request of a commit waits for the end of the turn. A
+ * turn takes longer only if it writes collected rows.
  */
 const SHARED_POLL_BYTES = 524_288
 /**

@@ -114,37 +114,38 @@ test('rows are written in the order of their keys, each key once', () => {
   expect(rowsOf(session).get('a')).toBe('a4')
 })
 
-test('after a sample of a changelog that is almost sorted, the next records are written immediately, and then sampled again', () => {
+test('if the log is in the order of its keys for long, records are written immediately until one is out of order', () => {
   const log = logs()
-  const perFetch = 1_000
-  const value = 'x'.repeat(1_000)
-  for (let i = 0; i < 50 * perFetch; i++) log.append(`k${String(i).padStart(6, '0')}`, value)
+  const keyOf = (i: number) => `k${String(i).padStart(6, '0')}`
+  const inOrder = 100_500
+  for (let i = 0; i < inOrder; i++) log.append(keyOf(i), 'x')
+  log.append(keyOf(3), 'y')
+  log.append(keyOf(inOrder), 'x')
   const session = memoryBackend().session('t')
-  const buffer = restoreBuffer(session, Infinity)
-  const positions = Array.from({ length: 50 }, (_, i) => {
-    buffer.add(changelog, log.fetch(0, i * perFetch, perFetch))
-    return session.position(changelog.positionName) ?? 0
-  })
-  // Two fetches fill the sample of 1 MiB.
-  const sampled = 2 * perFetch
-  expect(positions.slice(0, 5)).toEqual([0, sampled, 3 * perFetch, 4 * perFetch, 5 * perFetch])
-  const collectedAgain = positions.findIndex((position, i) => position < (i + 1) * perFetch && i > 0)
-  expect(collectedAgain).toBe((sampled + 20 * sampled) / perFetch)
+  const buffer = restoreBuffer(session)
+  const positionAfter = (from: number, records: number) => {
+    buffer.add(changelog, log.fetch(0, from, records))
+    return session.position(changelog.positionName)
+  }
+  expect(positionAfter(0, 100_000)).toBeUndefined()
+  expect(positionAfter(100_000, 499)).toBe(100_499)
+  expect(positionAfter(100_499, 1)).toBe(inOrder)
+  expect(positionAfter(inOrder, 1)).toBe(inOrder)
+  expect(positionAfter(inOrder + 1, 1)).toBe(inOrder)
+  buffer.write(changelog)
+  expect(session.position(changelog.positionName)).toBe(inOrder + 2)
+  expect([rowsOf(session).size, rowsOf(session).get(keyOf(3))]).toEqual([inOrder + 1, 'y'])
 })
 
-test('after a sample in the order of another field, or with repeated keys, the next records are collected', () => {
-  for (const keyOf of [(i: number) => `k${(i * 7919) % 10_000}`, (i: number) => `k${i % 10}`]) {
-    const log = logs()
-    for (let i = 0; i < 10_000; i++) log.append(keyOf(i), 'x'.repeat(500))
-    const session = memoryBackend().session('t')
-    const buffer = restoreBuffer(session, Infinity)
-    buffer.add(changelog, log.fetch(0, 0, 5_000))
-    buffer.add(changelog, log.fetch(0, 5_000))
-    const isWritten = session.position(changelog.positionName) === 10_000
-    expect(isWritten).toBe(false)
-    buffer.write(changelog)
-    expect(session.position(changelog.positionName)).toBe(10_000)
-  }
+test('the rows of a changelog are written when they fill a batch of the session', () => {
+  const log = logs()
+  for (let i = 0; i < 20; i++) log.append(`k${i}`, 'x'.repeat(100))
+  const session = memoryBackend().session('t')
+  const buffer = restoreBuffer({ ...session, batchBytes: 2_000 })
+  buffer.add(changelog, log.fetch(0, 0, 10))
+  expect(session.position(changelog.positionName)).toBeUndefined()
+  buffer.add(changelog, log.fetch(0, 10, 10))
+  expect([session.position(changelog.positionName), rowsOf(session).size]).toEqual([20, 20])
 })
 
 test('a full buffer writes the rows of the largest changelog only', () => {
@@ -157,6 +158,29 @@ test('a full buffer writes the rows of the largest changelog only', () => {
   buffer.add(changelogOf(1), log.fetch(1, 0))
   expect([rowsOf(session, 0).size, rowsOf(session, 1).size]).toEqual([0, 5])
   expect([session.position('log-0'), session.position('log-1')]).toEqual([undefined, 5])
+})
+
+test('a changelog with few keys is written after a million records', () => {
+  const log = logs()
+  log.append('hot', 'x')
+  const session = memoryBackend().session('t')
+  const buffer = restoreBuffer(session)
+  const one = log.fetch(0, 0)
+  const many = (count: number) => ({ ...one, chunks: Array.from({ length: count }, () => one.chunks[0]), nextOffset: count })
+  buffer.add(changelog, many(999_999))
+  expect(session.position(changelog.positionName)).toBeUndefined()
+  buffer.add(changelog, many(1))
+  expect(session.position(changelog.positionName)).toBe(1)
+})
+
+test('the position of a log that ends without records, for example with the marker of a transaction, is written', () => {
+  const log = logs()
+  log.append('a', '1')
+  const session = memoryBackend().session('t')
+  const buffer = restoreBuffer(session)
+  buffer.add(changelog, { ...log.fetch(0, 0), chunks: [], nextOffset: 2 })
+  buffer.write(changelog)
+  expect(session.position(changelog.positionName)).toBe(2)
 })
 
 test('dropped rows are not written, and the position remains at the written rows', () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { type EpochQuery, partitionKey, type Transport } from '../../../../kafka/transport.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'
-import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import { memoryBackend, memoryDisk } from '../../../../state/stores/memory-backend.ts'
 import type { StateBackend, StateSession } from '../../../../state/stores/store.ts'
 import { type Bench, bench, until } from '../harness.ts'
 import { lines, wordCount, wordCounts } from '../words.ts'
@@ -391,4 +391,22 @@ test('a restore waits while the database is overloaded, but running tasks do not
   await until(() => second.status().ready, 'the state is restored')
   await until(() => at.all(wordCounts).length === 9, 'the new words are counted')
   expect(Object.fromEntries(at.latest(wordCounts))).toEqual({ a: 2, b: 2, c: 2, d: 1, e: 1, f: 1 })
+})
+
+test('when a restore ends, its state is marked as complete and has the start positions, even if no record follows', async () => {
+  const at = bench()
+  const first = await at.worker(wordCount())
+  at.send(lines, 'ann', 'a b c d e f')
+  await until(() => at.latest(wordCounts).size === 6, 'all words are counted')
+  await first.stop()
+  const disk = memoryDisk()
+  let isHalted = true
+  const transport = haltingTransport(memoryTransport(at.broker), () => isHalted)
+  const restored = await at.worker(wordCount(), { backend: memoryBackend(disk), transport })
+  await until(() => restored.status().tasks.some(({ state }) => state === 'RESTORING'), 'a restore has begun')
+  isHalted = false
+  await until(() => restored.status().ready, 'the worker runs')
+  const stored = [...(disk.positions.get('words') ?? [])].map(([name]) => name)
+  expect(stored.filter((name) => name.startsWith('written-at/')).length).toBe(3)
+  expect(stored.filter((name) => name.startsWith('source/words-by-word')).length).toBe(3)
 })
