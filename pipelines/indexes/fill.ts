@@ -63,8 +63,9 @@ export async function fillIndex<K, V>(
   for (let partition = 0; partition < count; partition++) await markEmpty(partition)
 
   /**
-   * Stores a position for a partition that has none, because it is empty. A complete index thus has a position for
-   * every partition, so a position that is missing later shows that the index has lost data.
+   * Stores position 0 for a partition that has no position yet. The sink stores none for an empty partition. A complete
+   * index thus has a position for every partition, so a position that is missing later shows that the index has lost
+   * data.
    */
   async function markEmpty(partition: number): Promise<void> {
     if ((await writer.position(topic.name, partition)) !== undefined) return

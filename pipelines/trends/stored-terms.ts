@@ -25,7 +25,10 @@ export interface AllTermStores {
 /** Reads the states of terms in a region, whether they are stored as rare or as frequent terms. */
 export interface StoredTerms {
   statesOf(woeid: number, terms: readonly string[]): (TermState | undefined)[]
-  /** Reads like `statesOf`, but creates no state for a term with a single contribution. */
+  /**
+   * Like `statesOf`, but returns an `OnlyTweet` for a rare term with a single contribution, because building a
+   * `TermState` would be slower.
+   */
   found(woeid: number, terms: readonly string[]): (TermState | OnlyTweet | undefined)[]
   /** Visits the rare terms in a fixed order, starting at a term. */
   rare(from?: string): Iterable<[term: string, row: RareTerm]>

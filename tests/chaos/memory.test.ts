@@ -200,7 +200,7 @@ async function run(seed: number): Promise<string[]> {
     slot.trap = { step: pick(random, STEPS), error: new Killed('killed when its clock was right again') }
   }
 
-  /** Returns the time that each partition of the first stage committed last. */
+  /** Returns the time in the last committed time marker of each partition of the first stage. */
   function lastMarkers(): Map<number, number> {
     const times = new Map<number, number>()
     for (const { headers } of b.broker.log(`${NAME}-by-merchant-repartition`, 0).read(0, Number.MAX_SAFE_INTEGER)) {
