@@ -1,12 +1,16 @@
 import { initialModels, initialRuleSet } from '../../../schemas/fraud/settings/initial.ts'
 import { MODELS_KEY, RULES_KEY } from '../../../schemas/fraud/settings/keys.ts'
-import { TRIAL_MS } from '../../../schemas/fraud/settings/limits.ts'
-import type { FraudRule, FraudRuleSet, FraudSetting, FraudSettingsChange } from '../../../schemas/fraud/types.ts'
+import type { FraudRule, FraudRuleSet, FraudSetting, FraudSettingsChange, FraudSettingsCommand } from '../../../schemas/fraud/types.ts'
 
 /** Who changes a setting (a person, or the service itself), and the kind of change. */
 export interface Author {
   readonly actor: string
   readonly action: string
+}
+
+/** Returns the author of the change that a command requests. A forced promotion gets a different name. */
+export function authorOf({ actor, action, force }: Pick<FraudSettingsCommand, 'actor' | 'action' | 'force'>): Author {
+  return { actor, action: action === 'promote_challenger' && force ? 'force_promote_challenger' : action }
 }
 
 /**
@@ -25,7 +29,7 @@ export function auditOf(
   if (key === MODELS_KEY) {
     const [was, is] = [before?.models ?? initialModels(), after!.models!]
     const version = is.champion.policy.version
-    return { ...change, action: modelsAction(action, was, now), version, before: text(shownModels(was)), after: text(shownModels(is)) }
+    return { ...change, version, before: text(shownModels(was)), after: text(shownModels(is)) }
   }
   return { ...change, before: text(shown(before)), after: text(shown(after)) }
 }
@@ -51,14 +55,6 @@ function differing(rules: readonly FraudRule[], others: readonly FraudRule[]): F
 
 function shown(setting: FraudSetting | undefined): unknown {
   return setting?.list ?? setting?.snooze ?? undefined
-}
-
-/**
- * Returns the action for the audit record. A promotion before the end of the trial was forced, so it gets a different
- * name.
- */
-function modelsAction(action: string, { challenger }: NonNullable<FraudSetting['models']>, now: number): string {
-  return action === 'promote_challenger' && now < challenger!.since + TRIAL_MS ? 'force_promote_challenger' : action
 }
 
 /**

@@ -4,7 +4,7 @@ import { COUNTS_KEY, isVersionKey, RULES_KEY, versionKey } from '../../../schema
 import { fraudAudit, fraudRulesets } from '../../../schemas/fraud/topics.ts'
 import type { FraudRuleSet, FraudSetting, FraudSettingsCounts } from '../../../schemas/fraud/types.ts'
 import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, timerStore, topology, utf8 } from '../../engine/index.ts'
-import { type Author, auditOf } from './audit.ts'
+import { type Author, auditOf, authorOf } from './audit.ts'
 import { decideSetting, NO_SETTING } from './decide.ts'
 
 /**
@@ -36,7 +36,7 @@ export const fraudSettingsTopology = topology(
       flow: fraudSettingsFlow,
       store: settings,
       decide(stored, command, facts) {
-        author = command
+        author = authorOf(command)
         return decideSetting(stored, command, facts, {
           counts: countsNow(),
           rules: settings.get(RULES_KEY)?.rules ?? initialRuleSet(),

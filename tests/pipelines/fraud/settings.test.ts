@@ -335,6 +335,10 @@ describe('models', () => {
     models('set_challenger', { versions: { payment_fraud: '4' } })
     driver.advanceWallClock(7 * DAY_MS)
     expect(models('promote_challenger')).toMatchObject({ outcome: 'models' })
+    models('set_challenger', { versions: { payment_fraud: '5' } })
+    driver.advanceWallClock(7 * DAY_MS)
+    // With `force`, an administrator may also promote models that the API has refused.
+    expect(models('promote_challenger', { force: true })).toMatchObject({ outcome: 'models' })
     expect(audit().map(({ action }) => action)).toEqual([
       'set_challenger',
       'force_promote_challenger',
@@ -342,6 +346,8 @@ describe('models', () => {
       'force_promote_challenger',
       'set_challenger',
       'promote_challenger',
+      'set_challenger',
+      'force_promote_challenger',
     ])
   })
 
