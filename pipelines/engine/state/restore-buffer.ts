@@ -47,8 +47,9 @@ export interface RestoreBuffer {
    * Collects fetched records. Writes the rows of this changelog if they fill a batch of the session, and those of the
    * changelog with the most rows if the buffer is full. If the reader was reset (`PartitionData.wasReset`), deletes the
    * present state of the store first.
+   * @param batchBytes size of a batch in bytes. Default and maximum: the session's `batchBytes`
    */
-  add(changelog: Changelog, data: PartitionData): void
+  add(changelog: Changelog, data: PartitionData, batchBytes?: number): void
   /** Writes the collected rows of a changelog and its position, atomically. */
   write(changelog: Changelog): void
   /** Drops the collected rows of a changelog. Its stored position still fits the written rows. */
@@ -115,7 +116,7 @@ export function restoreBuffer(session: StateSession, maxBytes = MAX_BYTES): Rest
   }
 
   return {
-    add(changelog, data) {
+    add(changelog, data, batchBytes = session.batchBytes) {
       checkReadable(data)
       if (data.wasReset) collected.delete(changelog.positionName)
       clearIfReset(session, changelog, data)
@@ -132,7 +133,7 @@ export function restoreBuffer(session: StateSession, maxBytes = MAX_BYTES): Rest
       }
       collect(target.rows, data)
       target.records += recordsIn(data)
-      if (target.rows.size >= session.batchBytes || target.records >= MAX_RECORDS) writeRows(target)
+      if (target.rows.size >= Math.min(batchBytes, session.batchBytes) || target.records >= MAX_RECORDS) writeRows(target)
       while (bufferedBytes() > maxBytes) writeLargest()
     },
     write(changelog) {
