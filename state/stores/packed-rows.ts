@@ -129,6 +129,12 @@ export class PackedRows {
     return true
   }
 
+  /** Returns the row of a key. Adds the key, without a value, if it is not in the table. */
+  findOrAdd(key: Uint8Array, start: number, end: number, hash: number): number {
+    const row = this.find(key, start, end, hash)
+    return row < 0 ? this.add(key, start, end, hash) : row
+  }
+
   /** Adds a key that is not in the table, without a value. Returns its row. */
   add(key: Uint8Array, start: number, end: number, hash: number): number {
     if ((this.#count + 1) * SLOTS_PER_ROW > this.#slots.length) this.#grow()

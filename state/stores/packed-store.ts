@@ -122,8 +122,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
 
   /** Sets or removes the value of a key. @returns the row of the key */
   function put(rows: PackedRows, key: Uint8Array, start: number, end: number, hash: number, value: Readonly<ByteSpan> | undefined): number {
-    let row = rows.find(key, start, end, hash)
-    if (row < 0) row = rows.add(key, start, end, hash)
+    const row = rows.findOrAdd(key, start, end, hash)
     if (value === undefined) rows.removeValue(row)
     else rows.setValue(row, value.buffer, value.start, value.end)
     return row

@@ -15,7 +15,6 @@ const MAX_BYTES = 32 * 1024 * 1024
  * the same order are not collected, because collecting them would cost more than it saves.
  */
 const LONG_RUN = 100_000
-
 /**
  * Number of collected records after which a changelog is written. A changelog with few keys would otherwise not be
  * written before its end, and a killed restore would begin again.
@@ -123,7 +122,8 @@ export function restoreBuffer(session: StateSession, maxBytes = MAX_BYTES): Rest
       const target = of(changelog)
       target.nextOffset = data.nextOffset
       target.leaderEpoch = data.leaderEpoch ?? UNKNOWN_LEADER_EPOCH
-      target.inOrder = isInOrder(target.lastKey, data) ? target.inOrder + recordsIn(data) : 0
+      const records = recordsIn(data)
+      target.inOrder = isInOrder(target.lastKey, data) ? target.inOrder + records : 0
       target.lastKey = lastKeyOf(data) ?? target.lastKey
       if (target.inOrder > LONG_RUN) {
         putRows(target)
@@ -132,7 +132,7 @@ export function restoreBuffer(session: StateSession, maxBytes = MAX_BYTES): Rest
         return
       }
       collect(target.rows, data)
-      target.records += recordsIn(data)
+      target.records += records
       if (target.rows.size >= Math.min(batchBytes, session.batchBytes) || target.records >= MAX_RECORDS) writeRows(target)
       while (bufferedBytes() > maxBytes) writeLargest()
     },
@@ -180,9 +180,7 @@ function collect(rows: PackedRows, { chunks }: PartitionData): void {
   for (const { buffer, count, keyStart, keyEnd, valueStart, valueEnd } of chunks) {
     for (let i = 0; i < count; i++) {
       if (keyStart[i] < 0) continue
-      const hash = keyHash(buffer, keyStart[i], keyEnd[i])
-      let row = rows.find(buffer, keyStart[i], keyEnd[i], hash)
-      if (row < 0) row = rows.add(buffer, keyStart[i], keyEnd[i], hash)
+      const row = rows.findOrAdd(buffer, keyStart[i], keyEnd[i], keyHash(buffer, keyStart[i], keyEnd[i]))
       if (valueStart[i] < 0) rows.removeValue(row)
       else rows.setValue(row, buffer, valueStart[i], valueEnd[i])
     }

@@ -35,7 +35,7 @@ import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
 const SHORT_LOG_MS = 30_000
 /**
  * Number of offsets from which a restore writes batches of full size. These batches save much work in a large restore,
- * but other tasks of the worker have to wait up to 0.3 s longer while a batch is sorted and written.
+ * but while a batch is sorted and written, for up to 0.3 s, the other tasks of the worker have to wait.
  */
 const LARGE_RESTORE = 1_000_000
 /** Size of the batches of smaller restores, in bytes. */
