@@ -44,8 +44,11 @@ export interface SlotDeps {
 
 /** How long a worker waits for a machine to accept or refuse a connection, ms. */
 const CONNECT_MS = [0.1, 3] as const
-/** Restored rows are written once they reach this size, so that a restore can be killed between two writes. */
-const RESTORE_BATCH_BYTES = 1_000
+/**
+ * Size of the batches of restores. With small batches, a restore can be killed between two writes, and restores of 15
+ * records or more count as large.
+ */
+const RESTORE_BATCH_BYTES = 240
 
 /** The supervisor that restarts processes. It never fails. */
 const supervisor = actor('supervisor')

@@ -46,9 +46,8 @@ export interface RestoreBuffer {
    * Collects fetched records. Writes the rows of this changelog if they fill a batch of the session, and those of the
    * changelog with the most rows if the buffer is full. If the reader was reset (`PartitionData.wasReset`), deletes the
    * present state of the store first.
-   * @param batchBytes size of a batch in bytes. Default and maximum: the session's `batchBytes`
    */
-  add(changelog: Changelog, data: PartitionData, batchBytes?: number): void
+  add(changelog: Changelog, data: PartitionData): void
   /** Writes the collected rows of a changelog and its position, atomically. */
   write(changelog: Changelog): void
   /** Drops the collected rows of a changelog. Its stored position still fits the written rows. */
@@ -115,7 +114,7 @@ export function restoreBuffer(session: StateSession, maxBytes = MAX_BYTES): Rest
   }
 
   return {
-    add(changelog, data, batchBytes = session.batchBytes) {
+    add(changelog, data) {
       checkReadable(data)
       if (data.wasReset) collected.delete(changelog.positionName)
       clearIfReset(session, changelog, data)
@@ -133,7 +132,7 @@ export function restoreBuffer(session: StateSession, maxBytes = MAX_BYTES): Rest
       }
       collect(target.rows, data)
       target.records += records
-      if (target.rows.size >= Math.min(batchBytes, session.batchBytes) || target.records >= MAX_RECORDS) writeRows(target)
+      if (target.rows.size >= session.batchBytes || target.records >= MAX_RECORDS) writeRows(target)
       while (bufferedBytes() > maxBytes) writeLargest()
     },
     write(changelog) {

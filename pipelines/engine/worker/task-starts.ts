@@ -7,10 +7,12 @@ import {
   type TopicPartition,
   type Transport,
   TransportError,
+  UNKNOWN_LEADER_EPOCH,
 } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { changelogsAtCommit } from '../state/commit-metadata.ts'
+import { changelogCopy } from '../state/copy-changelog.ts'
 import {
   epochQueries,
   planRestore,
@@ -34,12 +36,12 @@ import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
  */
 const SHORT_LOG_MS = 30_000
 /**
- * Number of offsets from which a restore writes batches of full size. These batches save much work in a large restore,
- * but while a batch is sorted and written, for up to 0.3 s, the other tasks of the worker have to wait.
+ * A restore is large if its rows fill a batch even when each takes only this number of bytes. With batches of 16 MiB,
+ * this is from a million rows. Collecting and sorting rows saves much work in a large restore. In a small one, it only
+ * delays the writes, and the other tasks of the worker wait longer for them.
  */
-const LARGE_RESTORE = 1_000_000
-/** Size of the batches of smaller restores, in bytes. */
-const SMALL_BATCH_BYTES = 1024 * 1024
+const SMALL_ROW_BYTES = 16
+
 /** The progress of a restoring task. */
 export interface RestoreProgress {
   readonly task: string
@@ -83,8 +85,8 @@ interface OpenChangelog {
   /** The end of the range to read. If the log loses records during the restore, the end is lowered. */
   to: number
   position: number
-  /** Maximum size of the batches in which rows are written, in bytes; undefined for the database's own limit. */
-  readonly batchBytes: number | undefined
+  /** Whether records are collected before they are written. */
+  readonly isLarge: boolean
   /** When the log was last read, epoch ms. */
   fetchedAt: number
   /** Monotonic time (ms) since which everything in the log is read but `to` is not reached; otherwise undefined. */
@@ -105,12 +107,12 @@ export interface TaskStarts {
    */
   holdBack(): boolean
   /**
-   * Takes fetched changelog records. They are written when enough of them are collected, or when their changelog is
-   * completely read.
+   * Takes fetched changelog records. The next `finish` writes them. In a large restore, they are written when enough of
+   * them are collected, or when their changelog is completely read.
    * @returns false when the partition belongs to no restoring task
    */
   take(data: PartitionData): boolean
-  /** Starts the tasks whose restore is complete. */
+  /** Writes what `take` has copied, and starts the tasks whose restore is complete. */
   finish(): void
   /** Removes a task that was closed during its restore. */
   drop(task: StreamTask): void
@@ -206,11 +208,12 @@ function isUnread({ sources }: StreamTask, unread: TaskOffsets['unread']): boole
 export function taskStarts(deps: TaskStartDeps): TaskStarts {
   const { topology, session, assign, unassign, pause, resume, runtime } = deps
   const { log } = runtime
+  const copy = changelogCopy(session)
   const buffer = restoreBuffer(session)
   const changelogs = new Map<string, OpenChangelog>()
   const tasks = new Set<Restoring>()
-  /** True if the open batch contains positions of tasks whose restore has begun. */
-  let hasBegun = false
+  /** True if the open batch contains rows or positions. */
+  let hasChanges = false
 
   function begin(task: StreamTask, offsets: TaskOffsets): void {
     task.beginRestore()
@@ -228,7 +231,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     tasks.add(restoring)
     const ranges = planRestore(session, task, offsets, known.size > 0)
     putSourceIdentities(session, task, offsets.topicIds)
-    hasBegun = true
+    hasChanges = true
     for (const { changelog, from, leaderEpoch, to, bulk, lost } of ranges) {
       if (lost > 0) log.error({ topology, task: task.id, store: changelog.store, lost }, 'changelog_truncated')
       putRestored(session, changelog, from, leaderEpoch)
@@ -240,7 +243,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
         changelog,
         to,
         position: from,
-        batchBytes: to - from < LARGE_RESTORE ? SMALL_BATCH_BYTES : undefined,
+        isLarge: (to - from) * SMALL_ROW_BYTES >= session.batchBytes,
         fetchedAt: offsets.now,
         shortSince: undefined,
       })
@@ -299,6 +302,12 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     return runtime.monotonic() - open.shortSince > SHORT_LOG_MS
   }
 
+  function copyNow(changelog: Changelog, data: PartitionData): void {
+    copy(changelog, data)
+    putRestored(session, changelog, data.nextOffset, data.leaderEpoch ?? UNKNOWN_LEADER_EPOCH)
+    hasChanges = true
+  }
+
   return {
     begin(wanted, offsets) {
       for (const task of wanted) begin(task, offsets)
@@ -318,7 +327,8 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       if (data.fetchedAt - open.fetchedAt > CHANGELOG_DELETE_RETENTION_MS)
         throw new TransportError('TIMED_OUT', `${key} was not read for longer than the broker keeps tombstones`, { fatal: false })
       open.fetchedAt = data.fetchedAt
-      buffer.add(changelog, data, open.batchBytes)
+      if (open.isLarge) buffer.add(changelog, data)
+      else copyNow(changelog, data)
       if (data.wasReset) open.to = Math.min(open.to, data.highWatermark)
       for (const chunk of data.chunks) restoring.records += chunk.count
       open.position = data.nextOffset
@@ -341,8 +351,8 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
         putStart(session, task, known)
         if (task.changelogs.length > 0) putComplete(session, task, endsKnownAt)
       }
-      if (hasBegun || complete.length > 0) session.write()
-      hasBegun = false
+      if (hasChanges || complete.length > 0) session.write()
+      hasChanges = false
       for (const restoring of complete) run(restoring)
     },
     drop(task) {

@@ -12,8 +12,12 @@ const DAY_MS = 24 * HOUR_MS
 const HALTED_POLL_MS = 5
 const CHANGELOG = 'words-totals-changelog'
 
-/** Creates a backend that counts the rows written to the store `totals`. */
-function counted(): { backend: StateBackend; rows: () => number } {
+/**
+ * Creates a backend that counts the rows written to the store `totals`.
+ * @param batchBytes size of the batches of restores. Default: the batches of the memory backend, so that restores write
+ *   the records of each fetch
+ */
+function counted(batchBytes?: number): { backend: StateBackend; rows: () => number } {
   const backend = memoryBackend()
   let rows = 0
   function counting(session: StateSession): StateSession {
@@ -36,8 +40,10 @@ function counted(): { backend: StateBackend; rows: () => number } {
     backend: {
       ...backend,
       session: (topology) => counting(backend.session(topology)),
-      // A restore then writes the records of each fetch immediately instead of collecting them.
-      copySession: (topology) => ({ ...counting(backend.copySession(topology)), batchBytes: 1 }),
+      copySession(topology) {
+        const session = counting(backend.copySession(topology))
+        return { ...session, batchBytes: batchBytes ?? session.batchBytes }
+      },
     },
   }
 }
@@ -101,6 +107,28 @@ test('a restart reads no records that the state already contains', async () => {
   const second = await counting(at, backend)
   await until(() => second.words.status().ready, 'the worker runs')
   expect(rows()).toBe(before)
+})
+
+test('a restore collects records only if even small rows fill a batch', async () => {
+  const [records, smallRowBytes] = [20, 16]
+  const at = bench()
+  const first = await at.worker(wordCount())
+  for (let count = 1; count <= records; count++) {
+    at.send(lines, 'ann', 'a')
+    await until(() => at.latest(wordCounts).get('a') === count, `line ${count}`)
+  }
+  await first.stop()
+  const offsets = Math.max(...[0, 1, 2].map((partition) => at.broker.log(CHANGELOG, partition).endOffset))
+  const written = []
+  for (const missingBytes of [0, 1]) {
+    const { backend, rows } = counted(offsets * smallRowBytes + missingBytes)
+    const transport = haltingTransport(memoryTransport(at.broker), () => false)
+    const restored = await at.worker(wordCount(), { backend, transport })
+    await until(() => restored.status().ready, 'the worker runs')
+    await restored.stop()
+    written.push(rows())
+  }
+  expect(written).toEqual([1, records])
 })
 
 test('a worker that returns reads only the records that other workers have written in the meantime', async () => {
