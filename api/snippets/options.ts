@@ -25,16 +25,21 @@ const VISIBILITIES = ['public', 'unlisted', 'private'] as const
 const MAX_TITLE_CHARACTERS = 255
 const MAX_BURN_READS = 1_000
 
+const BURN_READS_RANGE = `must be an integer from 1 to ${MAX_BURN_READS}`
+
 /** Also accepts a number as text, because forms and queries contain only text. */
 const burnAfterReads = z
-  .union([
-    z.int(),
-    z
-      .string()
-      .regex(/^[1-9]\d{0,3}$/, `must be an integer from 1 to ${MAX_BURN_READS}`)
-      .transform(Number),
-  ])
-  .pipe(z.int().min(1).max(MAX_BURN_READS, `must be at most ${MAX_BURN_READS}`))
+  .union(
+    [
+      z.int(),
+      z
+        .string()
+        .regex(/^[1-9]\d*$/)
+        .transform(Number),
+    ],
+    BURN_READS_RANGE,
+  )
+  .refine((reads) => reads >= 1 && reads <= MAX_BURN_READS, BURN_READS_RANGE)
   .nullish()
   .openapi({
     type: 'integer',
@@ -46,7 +51,7 @@ const burnAfterReads = z
 /** Schema of all options of a snippet, without its content. */
 export const SnippetOptions = z.object({
   title: z
-    .string()
+    .string('must be a single string')
     .transform((text) => normalised(text))
     .refine((text) => [...text].length <= MAX_TITLE_CHARACTERS, `must have at most ${MAX_TITLE_CHARACTERS} characters`)
     .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters')

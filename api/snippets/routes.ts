@@ -159,7 +159,7 @@ export const diffRoute = defineRoute({
     'Compares this snippet with the snippet whose id is in `with`, line by line. Each snippet may have up to 1 MiB and must not have limited reads. The request does not count as a view.',
   auth: { kind: 'optional' },
   params: idParams,
-  query: z.object({ with: z.string().openapi({ example: '8fQz03Lt' }) }),
+  query: z.object({ with: z.string('must be the id of one snippet').openapi({ example: '8fQz03Lt' }) }),
   answers: { 200: { description: 'The difference.', schema: DiffSchema } },
   errors: [...readErrors, snippetErrors.not_comparable],
 })
@@ -194,7 +194,7 @@ export const searchRoute = defineRoute({
   description: `With \`q\`, finds snippets that contain all words of \`q\`, at most ${MAX_WORDS}, in title, language or the first 2,048 characters. New snippets are found within seconds. Without \`q\`, lists all snippets. In both cases, only the newest ${MAX_LISTED} can be listed. Snippets with limited reads are never included.`,
   auth: { kind: 'optional' },
   query: z.object({
-    q: z.string().max(MAX_QUERY_CHARACTERS, `must have at most ${MAX_QUERY_CHARACTERS} characters`).default(''),
+    q: z.string('must be a single string').max(MAX_QUERY_CHARACTERS, `must have at most ${MAX_QUERY_CHARACTERS} characters`).default(''),
     page: pageParameter(MAX_LISTED),
     limit,
   }),

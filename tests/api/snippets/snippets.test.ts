@@ -94,6 +94,30 @@ describe('creating a snippet', () => {
     expect(read.body).toMatchObject({ title: 'A b', content: 'x = 1', reads_left: 1 })
   })
 
+  test.each([0, -1, 1.5, 1_001, true, '', '0', '01', '5.0', 'abc', '1001'])(
+    'the refusal of burn_after_reads %j states the range',
+    async (reads) => {
+      const { create, send } = await snippetsApi()
+      const problem = (place: string) => [{ path: `${place}.burn_after_reads`, message: 'must be an integer from 1 to 1000' }]
+      expect((await create({ content: 'x', burn_after_reads: reads })).body).toMatchObject({
+        error: 'invalid_request',
+        details: problem('body'),
+      })
+      const path = `/api/v1/pastes?burn_after_reads=${reads}`
+      expect((await send('POST', path, { body: 'x', headers: { 'content-type': 'text/plain' } })).body.details).toEqual(problem('query'))
+    },
+  )
+
+  test('a text that is given twice or is missing is named in plain words', async () => {
+    const { send } = await snippetsApi()
+    const messageOf = async (method: string, path: string) =>
+      (await send(method, path, { body: method === 'POST' ? 'x' : undefined, headers: { 'content-type': 'text/plain' } })).body.details[0]
+        .message
+    expect(await messageOf('POST', '/api/v1/pastes?title=a&title=b')).toBe('must be a single string')
+    expect(await messageOf('GET', '/api/v1/pastes?q=a&q=b')).toBe('must be a single string')
+    expect(await messageOf('GET', '/api/v1/pastes/abcdefgh/diff')).toBe('must be the id of one snippet')
+  })
+
   test.each([' \u00a0\u3000', '\u200b\u202e'])('the page of a snippet with the blank title %j has the id as its heading', async (title) => {
     const { create, send } = await snippetsApi()
     const { body } = await create({ content: 'x', title })
@@ -203,7 +227,7 @@ describe('reads', () => {
     await send('GET', `/p/${body.paste_id}`)
     expect(counted).toEqual([body.paste_id, body.paste_id, body.paste_id])
     await send('HEAD', path)
-    await send('HEAD', `${path}/raw`)
+    expect((await send('HEAD', `${path}/raw`)).headers.get('content-length')).toBe('1')
     await send('HEAD', `/p/${body.paste_id}`)
     expect((await send('GET', `${path}/raw`, { headers: { 'if-none-match': raw.headers.get('etag')! } })).status).toBe(304)
     await send('GET', `${path}/diff?with=${body.paste_id}`)
@@ -250,7 +274,41 @@ describe('reads', () => {
   })
 })
 
+describe('refusals', () => {
+  test('the owner of an anonymous snippet is never said to be another user, because it has none', async () => {
+    const { create, send } = await snippetsApi()
+    const path = `/api/v1/pastes/${(await create({ content: 'x' })).body.paste_id}`
+    for (const answer of [await send('DELETE', path, { as: ALICE }), await create({ content: 'y' }, ALICE, `${path}/versions`)]) {
+      expect(answer).toMatchObject({ status: 403, body: { error: 'forbidden' } })
+      expect(answer.body.message).toContain('has no owner')
+    }
+  })
+
+  test('the page of a snippet names what is wrong with a form, and when to try again', async () => {
+    const { create, send, redis } = await snippetsApi()
+    const path = `/p/${(await create({ content: 'x', burn_after_reads: 1 })).body.paste_id}`
+    const headers = { 'sec-fetch-mode': 'navigate', 'content-type': 'application/x-www-form-urlencoded' }
+    const malformed = await send('POST', path, { body: 'key=abc', headers })
+    expect([malformed.status, malformed.text]).toEqual([400, expect.stringContaining('body.key must be the key of a form')])
+    redis.reader.get = async () => {
+      throw new ApiError(errors.unavailable, { retryAfter: 7 })
+    }
+    const failing = await send('GET', path, { headers })
+    expect([failing.status, failing.text]).toEqual([503, expect.stringContaining('Try again in 7 seconds.')])
+  })
+})
+
 describe('versions', () => {
+  test('a reader who may see no other version gets an empty list, which does not show that there are hidden versions', async () => {
+    const { create, send } = await snippetsApi()
+    const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
+    await create({ content: 'draft', visibility: 'private' }, ALICE, `/api/v1/pastes/${first}/versions`)
+    const versionsOf = async (as?: { sub: string }) => (await send('GET', `/api/v1/pastes/${first}`, { as })).body.versions
+    expect(await versionsOf()).toEqual([])
+    expect(await versionsOf({ sub: '7' })).toEqual([])
+    expect(await versionsOf(ALICE)).toHaveLength(2)
+  })
+
   test('of more than 101 versions, the first and the newest hundred are listed', async () => {
     const { create, send, advance } = await snippetsApi()
     const first = (await create({ content: 'version 0' }, ALICE)).body.paste_id
