@@ -7,7 +7,7 @@ import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 import { caughtUp } from '../kit/readiness.ts'
-import { snippetErrors } from './errors.ts'
+import { OWNER_ONLY, snippetErrors } from './errors.ts'
 import { isSnippetId } from './ids.ts'
 
 /**
@@ -109,7 +109,7 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
     const open = await commands.open(from, ['deleteSnippet', id])
     const answer = await open.run(snippetFlow, id, { action: 'delete', user_id: BigInt(from.caller!.subject), snippet: null })
     if (answer.outcome === 'not_found' || answer.outcome === 'burnt') throw new ApiError(snippetErrors.paste_not_found)
-    if (answer.outcome === 'forbidden') throw new ApiError(errors.forbidden, { message: 'This snippet belongs to another user.' })
+    if (answer.outcome === 'forbidden') throw new ApiError(errors.forbidden, { message: OWNER_ONLY })
   }
 
   return { find, findForRead, takeRead, remove, isAlive, partitionOf }

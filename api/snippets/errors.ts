@@ -4,12 +4,12 @@ export const snippetErrors = defineErrors({
   paste_not_found: {
     status: 404,
     when: 'no snippet has this id, or the snippet is deleted, has expired, or was read as often as allowed',
-    message: 'This snippet does not exist.',
+    message: 'This snippet does not exist. It may have expired or been deleted.',
   },
   private_paste: {
     status: 403,
     when: 'the snippet is private, and the caller is not its owner',
-    message: 'This snippet is private.',
+    message: 'This snippet is private. Only its owner can read it.',
   },
   invalid_content: {
     status: 400,
@@ -27,3 +27,6 @@ export const snippetErrors = defineErrors({
     message: 'The snippets cannot be compared: one is too large or has limited reads, or they differ too much.',
   },
 })
+
+/** Message of `forbidden`. It names no other user, because a snippet of an anonymous caller has no owner. */
+export const OWNER_ONLY = 'Only the owner of this snippet may do this. A snippet that was created without a token has no owner.'

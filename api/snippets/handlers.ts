@@ -16,7 +16,7 @@ import { isOwner, snippetAccess } from './access.ts'
 import { type CreationRequest, type Predecessor, snippetCreation } from './create.ts'
 import { compareSnippets } from './diff/compare.ts'
 import type { Comparer } from './diff/comparer.ts'
-import { snippetErrors } from './errors.ts'
+import { OWNER_ONLY, snippetErrors } from './errors.ts'
 import { isSnippetId } from './ids.ts'
 import { snippetLists } from './list.ts'
 import type { Highlighter } from './page/highlighter.ts'
@@ -65,7 +65,7 @@ export function snippetsHandlers(deps: SnippetsDeps): ServiceRoutes {
   async function ownPredecessor({ caller, idempotencyKey }: CreationRequest, id: string): Promise<Predecessor> {
     try {
       const record = await access.find(id, caller)
-      if (!isOwner(record, caller)) throw new ApiError(errors.forbidden, { message: 'This snippet belongs to another user.' })
+      if (!isOwner(record, caller)) throw new ApiError(errors.forbidden, { message: OWNER_ONLY })
       return { id, record }
     } catch (error) {
       // If the predecessor has disappeared since the version was created, a repetition must still get its answer.

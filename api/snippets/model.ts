@@ -48,7 +48,7 @@ export const SnippetSchema = z
     reads_left: z.int().nullable().openapi({ description: 'Number of remaining reads; null if the number of reads is not limited.' }),
     predecessor: id.nullable().openapi({ description: 'The previous version, if the caller may see it.' }),
     versions: z.array(Version).openapi({
-      description: `Versions that the caller may see, oldest first. They are the first version and the newest ${MAX_VERSIONS} versions. Empty if there is only one version.`,
+      description: `Versions that the caller may see, oldest first. They are the first version and the newest ${MAX_VERSIONS} versions. Empty if the caller may see no other version.`,
     }),
   })
   .openapi('Snippet')

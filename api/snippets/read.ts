@@ -121,8 +121,9 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     const headers: Record<string, string> = burns
       ? { ...RAW_HEADERS, ...PRIVATE }
       : { ...RAW_HEADERS, ETag, 'Cache-Control': 'private, no-cache' }
-    const isNotSent = isHead || (!burns && from.ifNoneMatch !== undefined && isUnchanged(from.ifNoneMatch, ETag))
-    if (isNotSent) return { status: 200, headers, body: null }
+    if (isHead) return { status: 200, headers: { ...headers, 'Content-Length': String(found.bytes) }, body: null }
+    // The kit turns this answer into a 304.
+    if (!burns && from.ifNoneMatch !== undefined && isUnchanged(from.ifNoneMatch, ETag)) return { status: 200, headers, body: null }
     const { snippet, blob } = await read(from, found)
     const content = await readContent(blob, snippet)
     if (content.kind === 'whole') return { status: 200, headers, body: content.bytes }
@@ -134,13 +135,17 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     return await readVersions(views, access.partitionOf(root), root)
   }
 
-  /** Returns the versions that the caller may see; empty if the snippet has only one version. */
+  /**
+   * Returns the versions that the caller may see; empty if the caller may see no other version. A list of one version
+   * would reveal that there are hidden versions.
+   */
   async function shownVersions(snippet: SnippetRecord, later: SnippetRecord[], caller: Caller | undefined): Promise<SnippetRecord[]> {
     if (later.length === 0) return []
     const root = snippet.root ?? snippet.id
     const first = snippet.root === undefined ? snippet : await access.find(root, caller).catch(unlessHidden)
     const all = [...(first === undefined ? [] : [first]), ...later]
-    return all.filter((version) => version.id === snippet.id || isShown(version, snippet, caller))
+    const shown = all.filter((version) => version.id === snippet.id || isShown(version, snippet, caller))
+    return shown.some((version) => version.id !== snippet.id) ? shown : []
   }
 
   /**

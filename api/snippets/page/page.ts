@@ -68,9 +68,10 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
     try {
       return from.method === 'POST' ? await reveal(from, id) : await show(from, id)
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      const { status, code } = error.definition
-      return htmlAnswer(status, errorPage(TITLES[code] ?? 'Something went wrong', error.message), errorHeaders(error))
+      // The kit answers all other errors. Its page also shows what is wrong with the request and when to try again.
+      const title = error instanceof ApiError ? TITLES[error.definition.code] : undefined
+      if (!(error instanceof ApiError) || title === undefined) throw error
+      return htmlAnswer(error.definition.status, errorPage(title, error.message), errorHeaders(error))
     }
   }
 }

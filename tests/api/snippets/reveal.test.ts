@@ -128,7 +128,7 @@ describe('revealing a snippet with limited reads', () => {
     ['a body that is too long', `key=${'x'.repeat(10_000)}`, 'application/x-www-form-urlencoded', 413],
   ])('answers %s with an error page and keeps the read', async (_what, body, type, status) => {
     const { send, path, form, press } = await burning()
-    const refused = await send('POST', path, { body, headers: { 'content-type': type } })
+    const refused = await send('POST', path, { body, headers: { 'sec-fetch-mode': 'navigate', 'content-type': type } })
     expect([refused.status, refused.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8'])
     expect((await press(await form())).text).toContain('secret')
   })
