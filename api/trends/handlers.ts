@@ -23,7 +23,7 @@ import { pastLists } from './past.ts'
 import { availablePlaces, closestPlace } from './places.ts'
 import { refresh } from './refresh.ts'
 import { knownRegion } from './regions.ts'
-import { rerank } from './rerank.ts'
+import { mutedTerms, rerank } from './rerank.ts'
 import {
   closestRoute,
   historyRoute,
@@ -72,7 +72,7 @@ export function trendsHandlers({ views, tables, facts, blocked, metrics, now, mo
     const region = knownRegion(woeid)
     if (personalFor === undefined) return await lists.plain(region, limit, safe)
     const [candidates, profile] = await Promise.all([lists.candidates(region, safe), profiles.of(personalFor)])
-    return lists.personal(candidates, region, rerank(candidates.candidates, profile, limit), safe)
+    return lists.personal(candidates, region, rerank(candidates.candidates, profile, limit), safe, mutedTerms(profile))
   }
 
   return {

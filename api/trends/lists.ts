@@ -36,8 +36,17 @@ export interface TrendLists {
   servedEnd(region: Region): Promise<number | undefined>
   /** Returns the candidates of the region that are not hidden, for reranking. Throws the same errors as `plain`. */
   candidates(region: Region, safe: boolean): Promise<Pick<CandidateList, 'windowEnd' | 'missing' | 'candidates'>>
-  /** Renders a list that was reranked for one user. Caches must not store it. */
-  personal(head: Omit<Shown, 'entries'>, region: Region, candidates: readonly Candidate[], safe: boolean): Answer
+  /**
+   * Renders a list that was reranked for one user. Caches must not store it.
+   * @param muted terms that the user has muted. The list does not name them as variants or related trends either.
+   */
+  personal(
+    head: Omit<Shown, 'entries'>,
+    region: Region,
+    candidates: readonly Candidate[],
+    safe: boolean,
+    muted: ReadonlySet<string>,
+  ): Answer
 }
 
 export interface TrendListsOptions {
@@ -218,10 +227,12 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
       freshFor(list.windowEnd, now())
       return hides === undefined ? list : { ...list, candidates: list.candidates.filter(({ term }) => !hides(term)) }
     },
-    personal(head, region, candidates, safe) {
+    personal(head, region, candidates, safe, muted) {
       const hides = hidden.test(safe)
       const texts = candidates.map(candidateText)
-      const shown = hides === undefined ? texts : texts.flatMap((text) => withoutHidden(text, hides) ?? [])
+      const isLeftOut = (term: string) => muted.has(term) || hides?.(term) === true
+      const isWhole = hides === undefined && muted.size === 0
+      const shown = isWhole ? texts : texts.flatMap((text) => withoutHidden(text, isLeftOut) ?? [])
       return { status: 200, headers: { 'Content-Type': JSON_TYPE, ...PRIVATE }, body: listBody(head, region, true, shown) }
     },
   }

@@ -9,6 +9,9 @@ interface NamedRegion {
 
 const MARKS = /\p{M}/gu
 const APOSTROPHES = /['’ʼ]/gu
+/** Letters that Unicode does not decompose, with the letters that people without such a key type instead. */
+const PLAIN_LETTERS: Readonly<Record<string, string>> = { ı: 'i', ł: 'l', đ: 'd', ø: 'o', ß: 'ss' }
+const SPECIAL_LETTERS = new RegExp(`[${Object.keys(PLAIN_LETTERS).join('')}]`, 'gu')
 const OTHER_CHARACTERS = /[^\p{L}\p{N}]+/gu
 
 const named: readonly NamedRegion[] = regions.map((region) => ({ region, words: ` ${comparable(region.name)}` }))
@@ -26,6 +29,7 @@ export function placesNamed(text: string): Region[] {
 }
 
 function comparable(name: string): string {
-  const letters = normalised(name, 'NFKD').replace(MARKS, '').replace(APOSTROPHES, '').toLowerCase().replaceAll('ı', 'i')
-  return letters.replace(OTHER_CHARACTERS, ' ').trim()
+  const letters = normalised(name, 'NFKD').replace(MARKS, '').replace(APOSTROPHES, '').toLowerCase()
+  const plain = letters.replace(SPECIAL_LETTERS, (letter) => PLAIN_LETTERS[letter])
+  return plain.replace(OTHER_CHARACTERS, ' ').trim()
 }

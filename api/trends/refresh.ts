@@ -30,7 +30,7 @@ export const RefreshBody = z
   .object({
     woeid: z.int().min(0).max(MAX_INT32),
     window_end: z.iso
-      .datetime({ offset: true })
+      .datetime({ offset: true, error: 'must be a time in ISO 8601 with seconds and a time zone' })
       .openapi({ description: 'End of the counted window, a whole second that is at most 5 minutes in the future.' }),
     top_k: z
       .array(

@@ -15,7 +15,7 @@ const UNWEIGHTED = 0.5
 export function rerank<C extends Ranked>(candidates: readonly C[], profile: InterestProfile, limit: number): C[] {
   const weights = new Map<string | undefined, number>()
   for (const topic in profile.topic_weights) weights.set(foldTerm(topic), profile.topic_weights[topic])
-  const muted = new Set(profile.exclude_topics.map(foldTerm))
+  const muted = mutedTerms(profile)
   const best: { candidate: C; score: number }[] = []
   for (const candidate of candidates) {
     if (muted.has(candidate.term) || candidate.variants.some((term) => muted.has(term))) continue
@@ -29,6 +29,11 @@ export function rerank<C extends Ranked>(candidates: readonly C[], profile: Inte
     if (best.length > limit) best.pop()
   }
   return best.map(({ candidate }) => candidate)
+}
+
+/** Returns the terms of the topics that the user has muted. */
+export function mutedTerms({ exclude_topics }: Pick<InterestProfile, 'exclude_topics'>): ReadonlySet<string> {
+  return new Set(exclude_topics.flatMap((topic) => foldTerm(topic) ?? []))
 }
 
 function weightOf({ term, variants }: Ranked, weights: ReadonlyMap<string | undefined, number>): number {

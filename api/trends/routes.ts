@@ -15,6 +15,7 @@ import { RefreshBody } from './refresh.ts'
  * GeoNames id.
  */
 const MAX_WOEID = 2 ** 31 - 1
+const NO_WOEID = `must be an integer from 0 to ${MAX_WOEID}`
 
 /** Maximum length of a search text. No location has a longer name. */
 const MAX_PLACE_TEXT = 100
@@ -99,7 +100,7 @@ export const locationsRoute = defineRoute({
   auth: { kind: 'optional' },
   query: z.object({
     q: z
-      .string()
+      .string('must be given at most once')
       .min(1, 'must not be empty')
       .max(MAX_PLACE_TEXT, `must have at most ${MAX_PLACE_TEXT} characters`)
       .optional()
@@ -150,13 +151,14 @@ export const pastRoute = defineRoute({
   params: z.object({
     woeid: z
       .string()
-      .regex(/^(0|[1-9]\d{0,9})$/, 'must be an integer')
+      .regex(/^(0|[1-9]\d{0,9})$/, NO_WOEID)
       .transform(Number)
-      .openapi({ type: 'integer', description: 'Id of the location.', example: WORLDWIDE }),
+      .refine((value) => value <= MAX_WOEID, NO_WOEID)
+      .openapi({ type: 'integer', minimum: 0, maximum: MAX_WOEID, description: 'Id of the location.', example: WORLDWIDE }),
   }),
   query: z.object({
     at: z.iso
-      .datetime({ offset: true, error: 'must be a time in ISO 8601 with a time zone' })
+      .datetime({ offset: true, error: 'must be a time in ISO 8601 with seconds and a time zone; write a + as %2B' })
       .transform((text) => Date.parse(text))
       .openapi({ type: 'string', format: 'date-time', description: 'A time in the last 90 days.', example: '2026-01-15T12:00:00Z' }),
     limit: integerParameter({ minimum: 1, maximum: SERVED_ENTRIES, default: SERVED_ENTRIES, description: 'Maximum number of entries.' }),

@@ -45,9 +45,13 @@ function termPart(term: string): string {
   return encodeURIComponent(term === '.' || term === '..' ? `#${term}` : term)
 }
 
-/** Returns `worldwide`, or words such as `in Paris`. */
-export function placeText({ woeid, name }: Region): string {
-  return woeid === WORLDWIDE ? 'worldwide' : `in ${name}`
+/** Codes of the countries whose English names have an article in a sentence. */
+const WITH_ARTICLE: ReadonlySet<string> = new Set(['AE', 'DO', 'GB', 'NL', 'PH', 'US'])
+
+/** Returns `worldwide`, or words such as `in Paris` and `in the United States`. */
+export function placeText({ woeid, name, type, country_code }: Region): string {
+  if (woeid === WORLDWIDE) return 'worldwide'
+  return type === 'Country' && WITH_ARTICLE.has(country_code) ? `in the ${name}` : `in ${name}`
 }
 
 export function listTitle(region: Region): string {
@@ -57,6 +61,7 @@ export function listTitle(region: Region): string {
 /** The formats are created once, because creating one takes much longer than using it. */
 const TIME_FORMAT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
 const COUNT_FORMAT = new Intl.NumberFormat('en')
+const RATIO_FORMAT = new Intl.NumberFormat('en', { minimumFractionDigits: 1, maximumFractionDigits: 1 })
 
 /** Returns a readable time in UTC, such as 15 Jan 2026, 12:00 UTC. */
 export function timeText(iso: string): Html {
@@ -65,4 +70,17 @@ export function timeText(iso: string): Html {
 
 export function countText(count: number): string {
   return COUNT_FORMAT.format(count)
+}
+
+/** Returns a number with one decimal. */
+export function ratioText(ratio: number): string {
+  return RATIO_FORMAT.format(ratio)
+}
+
+/**
+ * Isolates text whose writing direction is unknown. Without the element, the direction of the page would apply to signs
+ * such as #, so an Arabic hashtag would be shown with its # at the wrong end.
+ */
+export function isolated(text: string): Html {
+  return html`<bdi>${text}</bdi>`
 }

@@ -4,7 +4,7 @@ import { pathOf, type Region, regionOf, regions } from '../../../schemas/trends/
 import type { Html } from '../../kit/page/rendered.ts'
 import type { TrendListSchema } from '../model.ts'
 import { curvePoints } from './curve.ts'
-import { countText, listAddress, listTitle, startAddress, termAddress, timeText } from './layout.ts'
+import { countText, isolated, listAddress, listTitle, ratioText, startAddress, termAddress, timeText } from './layout.ts'
 import { placesMap } from './map.ts'
 
 export type TrendList = z.infer<typeof TrendListSchema>
@@ -68,8 +68,8 @@ function row(
 ): Html {
   const address = termAddress(term, region, safe)
   return html`<tr><td>${rank}</td>
-<th scope="row"><a href="${address}">${name}</a> ${label === null ? '' : html`<span class="badge">${label}</span>`}${names('also', variants)}${names('related', related)}</th>
-<td class="number">${countText(tweet_volume)}</td><td class="number">${typeof users === 'number' ? countText(users) : '–'}</td><td class="number">× ${velocity_vs_usual.toFixed(1)}</td><td>${timeText(trending_since)}</td>
+<th scope="row"><a href="${address}">${isolated(name)}</a> ${label === null ? '' : html`<span class="badge">${label}</span>`}${names('also', variants)}${names('related', related)}</th>
+<td class="number">${countText(tweet_volume)}</td><td class="number">${typeof users === 'number' ? countText(users) : '–'}</td><td class="number">× ${ratioText(velocity_vs_usual)}</td><td>${timeText(trending_since)}</td>
 ${days === undefined ? '' : html`<td>${curve(days.get(term) ?? [])}</td>`}</tr>`
 }
 
@@ -77,7 +77,8 @@ ${days === undefined ? '' : html`<td>${curve(days.get(term) ?? [])}</td>`}</tr>`
 function names(what: string, all: readonly string[] = []): Html | '' {
   if (all.length === 0) return ''
   const more = all.length > SHOWN_NAMES ? ` and ${all.length - SHOWN_NAMES} more` : ''
-  return html`<div class="names soft">${what} ${all.slice(0, SHOWN_NAMES).join(', ')}${more}</div>`
+  const shown = all.slice(0, SHOWN_NAMES).map((name, at) => html`${at === 0 ? '' : ', '}${isolated(name)}`)
+  return html`<div class="names soft">${what} ${shown}${more}</div>`
 }
 
 function curve(volumes: readonly number[]): Html {

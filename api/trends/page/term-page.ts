@@ -4,7 +4,7 @@ import type { Region } from '../../../schemas/trends/places/regions.ts'
 import type { Html } from '../../kit/page/rendered.ts'
 import type { HistorySchema } from '../model.ts'
 import { curvePoints } from './curve.ts'
-import { countText, listAddress, listTitle, placeText, termAddress, timeText } from './layout.ts'
+import { countText, isolated, listAddress, listTitle, placeText, termAddress, timeText } from './layout.ts'
 
 export type History = z.infer<typeof HistorySchema>
 
@@ -26,12 +26,12 @@ export function termPage(history: History, region: Region, range: Range, safe: b
   const total = volumes.reduce((sum, volume) => sum + volume, 0)
   const greatest = points.reduce((best, point) => (point.volume > best.volume ? point : best), points[0])
   return html`<nav class="soft" aria-label="List"><a href="${listAddress(region, safe)}">${listTitle(region)}</a></nav>
-<h1>${term}</h1>
+<h1>${isolated(term)}</h1>
 <nav class="ranges" aria-label="Ranges">${Object.entries(RANGES).map(([each, { name }]) => rangeLink(`${termAddress(term, region, safe)}&range=${each}`, name, each === range))}</nav>
 ${
   total === 0
     ? html`<p class="note">Nobody has used this term ${placeText(region)} in this period.</p>`
-    : html`<p>${name}: ${countText(total)} tweets, with a peak of ${countText(greatest.volume)} in the ${step} from ${timeText(greatest.ts)}.</p>
+    : html`<p>${name}: ${countText(total)} ${total === 1 ? 'tweet' : 'tweets'}, with a peak of ${countText(greatest.volume)} in the ${step} from ${timeText(greatest.ts)}.</p>
 ${chart(volumes)}
 <p class="ends soft"><span>${timeText(points[0].ts)}</span><span>${timeText(points.at(-1)!.ts)}</span></p>
 <details><summary>Numbers</summary><div class="wide"><table><thead><tr><th scope="col">From</th><th scope="col" class="number">Tweets</th></tr></thead>

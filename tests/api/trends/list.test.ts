@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { TrendListSchema } from '../../../api/trends/model.ts'
+import { entry } from '../../state/views/entries.ts'
 import { START } from '../kit/harness.ts'
 import { terms, trendsApi } from './harness.ts'
 
@@ -199,6 +200,15 @@ describe('a personalized list', () => {
       [3, 'term4'],
     ])
     expect((await get('/v1/trends?personalized=true', headers)).body.trends).toHaveLength(30)
+  })
+
+  test('does not name a muted topic as a trend that is related to another trend', async () => {
+    const { get, send, putList, bearer } = await trendsApi()
+    putList({ entries: [entry('goal', { related: ['#Spoilers', 'match'] }), entry('spoilers'), entry('match')] })
+    const headers = await bearer({ sub: '42' })
+    await send('PUT', '/v1/me/interests', { exclude_topics: ['SPOILERS'] }, headers)
+    const { body } = await get('/v1/trends?personalized=true', headers)
+    expect(body.trends).toMatchObject([{ term: 'goal', related: ['match'] }, { term: 'match' }])
   })
 
   test('is replaced by the plain list if the token or the parameter is missing, and the Vary header keeps the two lists apart in shared caches', async () => {

@@ -33,8 +33,8 @@ test('the page shows a list with curves of the last day, escapes every text, and
   expect(html).not.toContain('<script')
   expect(html).toContain('<td class="number">12,345</td><td class="number">9,876</td>')
   expect(html).toContain('<td class="number">–</td>')
-  expect(html).toContain('also &lt;b&gt;1, 2, 3, 4 and 2 more')
-  expect(html).toContain('related tea')
+  expect(html).toContain('also <bdi>&lt;b&gt;1</bdi>, <bdi>2</bdi>, <bdi>3</bdi>, <bdi>4</bdi> and 2 more')
+  expect(html).toContain('related <bdi>tea</bdi>')
   expect(html).toContain('href="/trends/terms/caf%C3%A9?woeid=1"')
   expect(html).toContain('aria-label="at most 7 in half an hour"')
   expect(html).toContain('aria-label="at most 0 in half an hour"')
@@ -43,6 +43,25 @@ test('the page shows a list with curves of the last day, escapes every text, and
   // The worldwide page shows every city on its map, and lists the countries below.
   expect(html.match(/<circle /g)).toHaveLength(500)
   expect(html).toContain('<a href="/trends?woeid=23424977">United States</a>')
+})
+
+test('the names of trends are isolated, so that a hashtag in a script from right to left keeps its # at its beginning', async () => {
+  const { page, putList } = await opened()
+  putList({ entries: [entry('هاشتاق', { name: '#هاشتاق', variants: ['#وسم'] })] })
+  const { html } = await page('/trends')
+  expect(html).toContain('<bdi>#هاشتاق</bdi></a>')
+  expect(html).toContain('also <bdi>#وسم</bdi>')
+  expect((await page('/trends/terms/%23هاشتاق')).html).toContain('<h1><bdi>#هاشتاق</bdi></h1>')
+})
+
+test('texts use articles, singulars and separators as English does', async () => {
+  const { page, putList, table } = await opened()
+  putList({ woeid: 23_424_977, entries: [entry('tea', { velocity_vs_usual: 12_345.67 })] })
+  const { html } = await page('/trends?woeid=23424977')
+  expect(html).toContain('<h1>Trends in the United States</h1>')
+  expect(html).toContain('× 12,345.7')
+  table.rows = [[START / 1_000, 1]]
+  expect((await page('/trends/terms/tea')).html).toContain('Last day: 1 tweet, with a peak of 1 in')
 })
 
 test('the curves of a list are read at most once in half a minute, and the list is shown even if they cannot be read', async () => {
@@ -111,7 +130,7 @@ test('the history of a term is shown in each range', async () => {
   table.rows = [[START / 1_000 - 900, 40]]
   const { status, html } = await page('/trends/terms/%3Cb%3E?woeid=2459115')
   expect(status).toBe(200)
-  expect(html).toContain('<h1>&lt;b&gt;</h1>')
+  expect(html).toContain('<h1><bdi>&lt;b&gt;</bdi></h1>')
   expect(html).toContain('Last day: 40 tweets, with a peak of 40 in the 15 minutes from')
   expect(html.match(/<tr><td>/g)).toHaveLength(96)
   expect(table.requests[0].query_params).toMatchObject({ woeid: 2_459_115, term: '<b>', step: 900 })

@@ -87,6 +87,16 @@ test.each([
   expect(await get(`/v1/trends/${path}`)).toMatchObject({ status, body: { error } })
 })
 
+test.each([
+  [`01/past?at=${AT}`, 'path.woeid', 'must be an integer from 0 to 2147483647'],
+  [`2147483648/past?at=${AT}`, 'path.woeid', 'must be an integer from 0 to 2147483647'],
+  ['1/past?at=2026-01-15T13:00:00+01:00', 'query.at', 'must be a time in ISO 8601 with seconds and a time zone; write a + as %2B'],
+  ['1/past?at=2026-01-15T12:00Z', 'query.at', 'must be a time in ISO 8601 with seconds and a time zone; write a + as %2B'],
+])('the answer to %s says how to correct it', async (path, field, message) => {
+  const { get } = await trendsApi()
+  expect((await get(`/v1/trends/${path}`)).body).toMatchObject({ error: 'invalid_request', details: [{ path: field, message }] })
+})
+
 test('time zones other than UTC are accepted', async () => {
   const { get, table } = await trendsApi()
   table.rows = [ROW]

@@ -30,6 +30,9 @@ describe('GET /v1/trends/available?q=', () => {
     ['SÃO PAULO', 'São Paulo'],
     ['diyarbakir', 'Diyarbakır'],
     ['tolyatti', 'Tol’yatti'],
+    ['Łódź', 'Lodz'],
+    ['WROCŁAW', 'Wroclaw'],
+    ['Đà Nẵng', 'Da Nang'],
     ['st louis', 'St. Louis'],
     ['stoke on', 'Stoke-on-Trent'],
     ['moradabad', 'Morādābād'],
@@ -45,6 +48,11 @@ describe('GET /v1/trends/available?q=', () => {
   test.each(['q=', `q=${'x'.repeat(101)}`, 'q=a&q=b', 'q=%ff'])('rejects %s', async (query) => {
     expect((await get(`/v1/trends/available?${query}`)).status).toBe(400)
   })
+})
+
+test('a search text that is given twice gets a message that says so', async () => {
+  const { body } = await get('/v1/trends/available?q=a&q=b')
+  expect(body.details).toEqual([{ path: 'query.q', message: 'must be given at most once' }])
 })
 
 describe('GET /v1/trends/closest', () => {
