@@ -18,6 +18,12 @@ export const MAX_CANDIDATES = 50
 /** Maximum duration and position of a swipe, which are 32-bit integers in its record. */
 const MAX_SWIPE_DETAIL = 2 ** 31 - 1
 
+/**
+ * A domain name as the URL parser returns it, in lower case. The last label has only letters, so that the name is not
+ * an IP address, or it is the ASCII form of a label with other letters, such as `xn--p1ai` for `рф`.
+ */
+const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?:[a-z]{2,}|xn--[a-z0-9-]{0,58}[a-z0-9])$/
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export function isUuid(text: string): boolean {
@@ -51,25 +57,35 @@ const line = (most: number, description: string) =>
 const age = (description: string) => z.int().min(MIN_AGE).max(MAX_AGE).openapi({ description })
 
 const photoUrl = z
-  .url({ protocol: /^https$/, hostname: z.regexes.domain, message: 'must be an https URL' })
-  // Without the slashes, a browser would resolve the address relative to the page that shows the photo.
-  .regex(/^https:\/\//i, 'must be an https URL')
+  .string()
+  .trim()
   .max(MAX_PHOTO_URL)
-  .openapi({ type: 'string', format: 'uri', example: 'https://example.com/me.jpg' })
+  .refine(isPhotoUrl, 'must be an https URL with a domain name')
+  .openapi({ type: 'string', format: 'uri', maxLength: MAX_PHOTO_URL, example: 'https://example.com/me.jpg' })
+
+function isPhotoUrl(text: string): boolean {
+  // Without the slashes, a browser would resolve the address relative to the page that shows the photo.
+  return /^https:\/\//i.test(text) && URL.canParse(text) && DOMAIN.test(new URL(text).hostname)
+}
 
 const birthDate = z.iso
   .date()
   .openapi({ description: 'The birth date. The user must be 18 to 120 years old today, in UTC.', example: '1990-05-01' })
 
+/** The OpenAPI type of a nullable text. The type that `text` and `line` declare would exclude null. */
+const STRING_OR_NULL = { type: ['string', 'null'] as ['string', 'null'] }
+
 const profileFields = {
   display_name: line(MAX_NAME, 'The name that other users see.'),
   birth_date: birthDate,
-  gender: line(MAX_GENDER, 'Free text. Users without a gender are found only by users who seek everybody.').nullable(),
+  gender: line(MAX_GENDER, 'Free text. Users without a gender are found only by users who seek everybody.')
+    .nullable()
+    .openapi(STRING_OR_NULL),
   seeking_gender: z
     .array(line(MAX_GENDER, 'A gender that the user seeks.'))
     .max(MAX_SEEKING)
     .openapi({ description: 'Genders of the users in the feed. If empty, the feed contains users of all genders.' }),
-  bio: text(MAX_BIO, 'A text about the user.').nullable(),
+  bio: text(MAX_BIO, 'A text about the user.').nullable().openapi(STRING_OR_NULL),
   min_age_pref: age('Minimum age of candidates, in years.'),
   max_age_pref: age('Maximum age of candidates, in years.'),
   max_dist_km: z.int().min(1).max(MAX_DISTANCE_KM).openapi({ description: 'Maximum distance of candidates, in kilometres.' }),
@@ -80,9 +96,12 @@ const profileFields = {
 const AGES = 'min_age_pref must not exceed max_age_pref'
 
 export const NewProfileBody = z
-  .object(profileFields)
-  .partial()
-  .required({ display_name: true, birth_date: true })
+  .object({
+    ...z.object(profileFields).partial().shape,
+    // The message of `required()` for a missing field would not say that the field must be a string.
+    display_name: profileFields.display_name,
+    birth_date: profileFields.birth_date,
+  })
   .refine(({ min_age_pref = MIN_AGE, max_age_pref = 99 }) => min_age_pref <= max_age_pref, AGES)
   .openapi('NewMatchProfile')
 export const ProfilePatchBody = z
@@ -110,7 +129,7 @@ export const ProfileSchema = z
   })
   .openapi('MatchProfile')
 
-export const LocationBody = z.object({ lat: latitude, lon: longitude, accuracy_m: z.number().min(0).optional() }).openapi('Location')
+export const LocationBody = z.object({ lat: latitude, lon: longitude, accuracy_m: z.number().min(0).optional() }).openapi('MatchLocation')
 
 export const SwipeBody = z
   .object({

@@ -192,7 +192,8 @@ function activeOf(text: string | null): MatchProfile | undefined {
   return profile?.is_active ? profile : undefined
 }
 
-function noProfile(): ApiError {
+/** Returns the error for a caller without a profile. */
+export function noProfile(): ApiError {
   return new ApiError(matchesErrors.profile_not_found, { message: 'You have no profile. Create one with PUT /v1/me.' })
 }
 

@@ -4,7 +4,7 @@ import type { MatchProfile, MatchProfileCommand } from '../../schemas/matches/ty
 import { cellOf, geohashOf } from '../../state/views/matches/candidates/cells.ts'
 import { ageAt } from '../../state/views/matches/candidates/person.ts'
 import { placeField } from '../../state/views/matches/recent.ts'
-import { lastSwipeOf, type OwnState, placeOf } from '../../state/views/matches/viewer.ts'
+import { lastActiveOf, lastSwipeOf, type OwnState, placeOf } from '../../state/views/matches/viewer.ts'
 import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError, invalidRequest } from '../kit/errors.ts'
@@ -13,7 +13,7 @@ import { PRIVATE } from '../kit/headers.ts'
 import { bind } from '../kit/route.ts'
 import { matchesErrors } from './errors.ts'
 import { MAX_AGE } from './model.ts'
-import { type People, placeTimeOf, userOf } from './people.ts'
+import { noProfile, type People, placeTimeOf, userOf } from './people.ts'
 import { deleteProfileRoute, locationRoute, patchProfileRoute, putProfileRoute, readProfileRoute } from './routes.ts'
 
 const ADULT_YEARS = 18
@@ -80,7 +80,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
     if (age < ADULT_YEARS) throw new ApiError(matchesErrors.under_age)
     if (age > MAX_AGE) throw invalidRequest('body.birth_date', `must not make the user older than ${MAX_AGE} years`)
     const answer = await decide(from, action, given)
-    if (answer.outcome === 'not_found') throw new ApiError(matchesErrors.profile_not_found)
+    if (answer.outcome === 'not_found') throw noProfile()
     if (answer.outcome === 'bad_ages') throw invalidRequest('body.min_age_pref', 'must not exceed max_age_pref')
     return jsonAnswer(answer.outcome === 'created' ? 201 : 200, shown(await people.self(userOf(from))), PRIVATE)
   }
@@ -94,7 +94,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
       lat: place?.lat ?? null,
       lon: place?.lon ?? null,
       location_updated_at: place === undefined ? null : new Date(place.at).toISOString(),
-      last_active_at: state.self === undefined ? null : new Date(state.self.last_active_at).toISOString(),
+      last_active_at: new Date(Math.max(state.profile.updated_at, lastActiveOf(state))).toISOString(),
     }
   }
 
@@ -108,7 +108,7 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
       // The profile is deleted even while the view is unavailable or being built.
       const newest = await newestEventOf(userOf(input)).catch(() => 0)
       const answer = await decide(input, 'delete', {}, newest)
-      if (answer.outcome === 'not_found') throw new ApiError(matchesErrors.profile_not_found)
+      if (answer.outcome === 'not_found') throw noProfile()
       return noContent()
     }),
     bind(locationRoute, async (input) => {

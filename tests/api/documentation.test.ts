@@ -1,3 +1,4 @@
+import { OpenAPIHono, z } from '@hono/zod-openapi'
 import { describe, expect, test } from 'vitest'
 import { type ErrorDefinition, errors } from '../../api/kit/errors.ts'
 import { apiServices } from '../../api/services.ts'
@@ -57,7 +58,57 @@ test('the error catalogue in api/ERRORS.md matches the code', async () => {
   await expect(errorTable(definitions)).toMatchFileSnapshot('../../api/ERRORS.md')
 })
 
+/** Returns all parts of a schema, such as the fields of an object, including the schema itself. */
+function partsOf(schema: z.ZodType): z.ZodType[] {
+  const inner =
+    schema instanceof z.ZodObject
+      ? Object.values(schema.shape)
+      : schema instanceof z.ZodArray
+        ? [schema.element]
+        : schema instanceof z.ZodUnion
+          ? schema.options
+          : schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault
+            ? [schema.unwrap()]
+            : []
+  return [schema, ...inner.flatMap((part) => partsOf(part as z.ZodType))]
+}
+
+function isNullable(schema: z.ZodType): boolean {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) return isNullable(schema.unwrap() as z.ZodType)
+  return schema instanceof z.ZodNullable
+}
+
+/** Returns what the document says about a schema, as JSON. */
+function describedAs(schema: z.ZodType): string {
+  const app = new OpenAPIHono()
+  app.openAPIRegistry.register('Part', schema)
+  return JSON.stringify(app.getOpenAPI31Document({ openapi: '3.1.0', info: { title: '', version: '' } }).components?.schemas)
+}
+
 describe('/openapi.json', () => {
+  test('services do not give the same name to different schemas', async () => {
+    const byName = new Map<string, Set<string>>()
+    for (const { name } of apiServices) {
+      const { app } = await serviceOnFakes(name)
+      const { components } = (await (await app.request('/openapi.json')).json()) as OpenApi
+      for (const [schema, content] of Object.entries(components.schemas))
+        byName.set(schema, (byName.get(schema) ?? new Set()).add(JSON.stringify(content)))
+    }
+    expect([...byName].filter(([, contents]) => contents.size > 1).map(([schema]) => schema)).toEqual([])
+  })
+
+  test.each(apiServices.map(({ name }) => name))('says of each field of %s that may be null that it may be null', async (name) => {
+    const { service } = await serviceOnFakes(name)
+    const schemas = service.routes.flatMap(({ definition: { body, answers } }) => [
+      ...(body === undefined ? [] : [body]),
+      ...Object.values(answers).flatMap(({ schema }) => schema ?? []),
+    ])
+    const fields = schemas.flatMap(partsOf).flatMap((schema) => (schema instanceof z.ZodObject ? Object.entries(schema.shape) : []))
+    const nullable = fields.filter(([, schema]) => isNullable(schema as z.ZodType))
+    const described = new Set(nullable.map(([field, schema]) => `${field}: ${describedAs(schema as z.ZodType)}`))
+    expect([...described].filter((field) => !field.includes('"null"'))).toEqual([])
+  })
+
   test('documents the operations of trends with all of their statuses', async () => {
     const { document } = await documented()
     const statuses = Object.fromEntries(

@@ -95,6 +95,8 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(await page.getByText('1 photo on other servers').count()).toBe(1)
     await page.keyboard.press('ArrowRight')
     await expect.poll(() => top(page).textContent()).toBe('Person 2, 22')
+    expect(await page.textContent('#deck-news')).toBe(`You like ${HOSTILE}. Next: Person 2, 22.`)
+    expect(await page.locator('#deck-news bdi').allTextContents()).toEqual([HOSTILE, 'Person 2'])
     await page.keyboard.press('ArrowLeft')
     await page.keyboard.press('ArrowUp')
     await expect.poll(() => top(page).textContent()).toBe('Person 4, 24')
@@ -316,6 +318,10 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
         return place === undefined ? failure(400, 'location_required') : feed([candidate(1)])
       },
       'PUT me': (body) => {
+        if (body.display_name === 'Zed') {
+          const details = [{ path: 'body.seeking_gender[1]', message: 'must have 1 to 20 characters' }]
+          return { status: 400, body: { error: 'invalid_request', message: 'See details.', request_id: 'r', details } }
+        }
         profile = body
         return { status: 201 }
       },
@@ -324,10 +330,25 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
         return { status: 204 }
       },
     })
-    await page.getByLabel('Name').fill('Ann')
+    await page.getByLabel('Name').fill('Zed')
     await page.getByLabel('Birth date').fill('1990-05-01')
     await page.getByLabel('Genders you seek').fill('m, x')
     await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('This is not valid: Genders you seek must have 1 to 20 characters.').waitFor()
+    await page.getByLabel('Name').fill('Ann')
+    await page.getByRole('button', { name: 'Save' }).click()
+    const isValid = (id: string, text: string) =>
+      page.locator(id).evaluate((field: HTMLInputElement, value) => {
+        field.value = value
+        return field.checkValidity()
+      }, text)
+    for (const text of ['-90', '90.0', '0', '89,999', ' 7.5 ']) expect([text, await isValid('#lat', text)]).toEqual([text, true])
+    for (const text of ['90.01', '91', '-100', '1e1', 'north', ' ', '1,2,3'])
+      expect([text, await isValid('#lat', text)]).toEqual([text, false])
+    for (const text of ['180', '-180.00', '99', '-122,42']) expect([text, await isValid('#lon', text)]).toEqual([text, true])
+    for (const text of ['180.001', '181', '-200']) expect([text, await isValid('#lon', text)]).toEqual([text, false])
+    await page.getByLabel('Degrees north').fill(' 37,77')
+    await page.getByLabel('Degrees east').fill('-122.42')
     await page.getByRole('button', { name: 'Search here' }).click()
     await top(page).waitFor()
     expect(profile).toEqual({ display_name: 'Ann', birth_date: '1990-05-01', gender: null, seeking_gender: ['m', 'x'] })
@@ -354,10 +375,12 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     const { page, complaints, asked } = await opened(
       {
         'GET feed': () => feed([]),
-        'GET feed/explain': ({ candidate: other }) =>
-          other === undefined
+        'GET feed/explain': ({ user, candidate: other }) => {
+          if (user !== USER) return failure(404, 'profile_not_found')
+          return other === undefined
             ? { body: { user: USER, examined: 3, passed: 1, cells: [{ ...cell, people }, empty] } }
-            : { body: { verdicts: [{ filter: 'age', passed: false, value: 70, allowed: HOSTILE }] } },
+            : { body: { verdicts: [{ filter: 'age', passed: false, value: 70, allowed: HOSTILE }] } }
+        },
       },
       { scope: 'internal admin' },
     )
@@ -377,6 +400,11 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     // The map does not break at the antimeridian: the cell beyond it is drawn to the right.
     expect(outer.x).toBeCloseTo(inner.x + inner.width, 6)
     expect(complaints.join('\n')).toBe('')
+    // The map of the previous user disappears, so that nobody takes it for the map of the next user.
+    await page.locator('#search-user').fill(candidate(3).user_id)
+    await page.getByRole('button', { name: 'Search as this user' }).click()
+    await page.getByText('This user has no profile.').waitFor()
+    expect([await page.isVisible('#search-result'), await page.locator('#map rect').count()]).toEqual([false, 0])
   })
 
   test('users who are not administrators see no map; the page fits a narrow screen and follows dark mode and reduced motion', async () => {

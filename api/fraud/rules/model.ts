@@ -78,7 +78,10 @@ const ruleFields = {
   expires_at: time
     .nullable()
     .default(null)
-    .openapi({ description: 'The time from which the rule is no longer evaluated; null if it never expires.' }),
+    .openapi({
+      type: ['string', 'null'],
+      description: 'The time from which the rule is no longer evaluated; null if it never expires.',
+    }),
   created_by: text(MAX_AUTHOR)
     .optional()
     .openapi({ description: "The author of the rule. Default: the author of the existing rule, or the token's subject for a new rule." }),

@@ -21,6 +21,7 @@ import {
   type Cause,
   isSeveredNote,
   LAST_SWIPE,
+  LEFT,
   matchedFieldName,
   PLACE_FIELD,
   parseLastSwipe,
@@ -57,7 +58,7 @@ export async function readUser(
   userId: string,
 ): Promise<UserState | undefined | typeof NOT_CAUGHT_UP> {
   const keys = userKeys(partition, userId)
-  const [recent, profile, self, seenPages, stack, caughtUp] = await Promise.all([
+  const [recent, profile, text, seenPages, stack, caughtUp] = await Promise.all([
     // In one step, a sink adds an event to the other keys and removes the note about the event. The notes are therefore
     // read first, even before the relations, so that no event is missing from both.
     reader.hgetall(keys.recent),
@@ -70,13 +71,25 @@ export async function readUser(
   if (caughtUp === null) return NOT_CAUGHT_UP
   const readable = storedProfile(profile)
   if (readable === undefined || readable === NOT_CAUGHT_UP) return readable
+  const self = readableJson<MatchSelf>(text)
+  const isOld = isOfFormerProfile(self, recent[LEFT])
   return {
     profile: readable,
-    self: readableJson<MatchSelf>(self),
+    self: isOld ? undefined : self,
     recent: parseRecent(recent),
-    seenPages,
+    seenPages: isOld ? {} : seenPages,
     stack: parseStack(stack),
   }
+}
+
+/**
+ * Returns whether the user has deleted the profile to which this state belongs, and has since created a new one. The
+ * state and the seen-set remain in the view until `match-users` has processed the deletion, which may take as long as
+ * workers are unavailable.
+ * @param left value of the field `left` of the recent events
+ */
+function isOfFormerProfile(self: MatchSelf | undefined, left: string | null | undefined): boolean {
+  return self !== undefined && left !== undefined && left !== null && self.last_active_at <= Number(left)
 }
 
 /**
@@ -159,17 +172,18 @@ export async function readOwn(
   userId: string,
 ): Promise<OwnState | undefined | typeof NOT_CAUGHT_UP> {
   const keys = userKeys(partition, userId)
-  const [profile, self, [place, last], caughtUp] = await Promise.all([
+  const [profile, text, [place, last, left], caughtUp] = await Promise.all([
     reader.get(keys.profile),
     reader.get(keys.self),
-    reader.hmget(keys.recent, [PLACE_FIELD, LAST_SWIPE]),
+    reader.hmget(keys.recent, [PLACE_FIELD, LAST_SWIPE, LEFT]),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, partition)),
   ])
   if (caughtUp === null) return NOT_CAUGHT_UP
   const readable = storedProfile(profile)
   if (readable === undefined || readable === NOT_CAUGHT_UP) return readable
   const recent = { place: place === null ? undefined : parsePlace(place), last: last === null ? undefined : parseLastSwipe(last) }
-  return { profile: readable, self: readableJson<MatchSelf>(self), recent }
+  const self = readableJson<MatchSelf>(text)
+  return { profile: readable, self: isOfFormerProfile(self, left) ? undefined : self, recent }
 }
 
 /** A user, and the partition of the view that contains the user's data. */
@@ -310,8 +324,12 @@ export function placeOf({
   return recent.place
 }
 
-/** Returns the time of the last known activity of a user, epoch ms; 0 if none is known. */
-export function lastActiveOf({ self, recent: { activeAt, place, last } }: Pick<UserState, 'self' | 'recent'>): number {
+/**
+ * Returns the time of the last known activity of a user, apart from changes to the profile, epoch ms; 0 if none is
+ * known.
+ */
+export function lastActiveOf({ self, recent }: Pick<OwnState, 'self'> & { recent: Partial<Recent> }): number {
+  const { activeAt, place, last } = recent
   return Math.max(self?.last_active_at ?? 0, activeAt ?? 0, place?.at ?? 0, last?.at ?? 0)
 }
 

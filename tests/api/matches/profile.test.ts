@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
-import { ProfilePatchBody } from '../../../api/matches/model.ts'
+import { NewProfileBody, ProfilePatchBody } from '../../../api/matches/model.ts'
 import { profileRoutes } from '../../../api/matches/profile.ts'
 import { deleteProfileRoute, feedRoute, locationRoute } from '../../../api/matches/routes.ts'
 import { locationUpdates, matchRelations } from '../../../schemas/matches/topics.ts'
@@ -74,11 +74,15 @@ test('a user cannot become a minor, sees no score, and gets null for an unknown 
     const answer = await app.request('/v1/me', { method, headers, body: body && JSON.stringify(body) })
     return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
   }
-  expect((await me('PATCH', { bio: 'x' })).body.error).toBe('profile_not_found')
+  for (const method of ['GET', 'PATCH', 'DELETE']) {
+    const { body } = await me(method, method === 'PATCH' ? { bio: 'x' } : undefined)
+    expect([method, body]).toMatchObject([method, { error: 'profile_not_found', message: expect.stringMatching(/^You have no profile/) }])
+  }
   const place = { method: 'POST', headers, body: JSON.stringify({ lat: 1, lon: 2 }) }
   // A user without a profile cannot store a location, because they could not delete it.
   expect(await (await app.request('/v1/location', place)).json()).toMatchObject({ error: 'profile_not_found' })
-  expect(await me('PUT', { display_name: 'X', birth_date: '1990-05-01' })).toMatchObject({ status: 201 })
+  const created = await me('PUT', { display_name: 'X', birth_date: '1990-05-01' })
+  expect([created.status, created.body.last_active_at]).toEqual([201, created.body.created_at])
   expect((await me('PATCH', { birth_date: '2008-01-16' })).body.error).toBe('under_age')
   expect((await me('PATCH', { birth_date: '2008-01-15' })).body.birth_date).toBe('2008-01-15')
   expect((await me('PATCH', { birth_date: '1905-01-15' })).body.details).toMatchObject([{ path: 'body.birth_date' }])
@@ -148,6 +152,24 @@ test.each([
 
 test('the limit of a feed request is 20 candidates by default', () => {
   expect(feedRoute.query!.parse({})).toEqual({ limit: 20 })
+})
+
+test('the details of a missing field say that it must be a string', () => {
+  const { error } = NewProfileBody.safeParse({})
+  const missing = { message: 'Invalid input: expected string, received undefined' }
+  expect(error?.issues).toMatchObject([
+    { path: ['display_name'], ...missing },
+    { path: ['birth_date'], ...missing },
+  ])
+})
+
+test('a photo may be under any domain name, and a wrong address is reported once', () => {
+  const issuesOf = (url: string) => ProfilePatchBody.safeParse({ photo_urls: [url] }).error?.issues.length ?? 0
+  for (const host of ['пример.рф', 'xn--e1afmkfd.xn--p1ai', 'münchen.de', 'a-1.example.co.uk:8443'])
+    expect([host, issuesOf(`https://${host}/a.jpg`)]).toEqual([host, 0])
+  for (const host of ['localhost', '127.0.0.1', '2130706433', '[::1]', '-a.example', 'a..example', 'example.xn--'])
+    expect([host, issuesOf(`https://${host}/a.jpg`)]).toEqual([host, 1])
+  for (const url of ['javascript:alert(1)', '', 'http://localhost/']) expect([url, issuesOf(url)]).toEqual([url, 1])
 })
 
 test('a photo has an absolute https URL, so that a page never loads it from its own server', () => {

@@ -2,7 +2,7 @@
 /** @import { Candidate } from './card.js' */
 /** @import { Failure } from '../../../kit/page/browser/requests.js' */
 
-import { button, ignoreHeldEnter, make, part } from '../../../kit/page/browser/elements.js'
+import { button, ignoreHeldEnter, isolated, make, part } from '../../../kit/page/browser/elements.js'
 import { RequestFailed } from '../../../kit/page/browser/requests.js'
 import { cardOf } from './card.js'
 import { ask } from './client.js'
@@ -123,7 +123,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
     lastSwipe = made
     show()
     const next = waiting[0]
-    news.textContent = `${PAST[direction]} ${candidate.display_name}.${next === undefined ? '' : ` Next: ${next.display_name}, ${next.age}.`}`
+    const following = next === undefined ? [] : [' Next: ', isolated(next.display_name), `, ${next.age}.`]
+    news.replaceChildren(`${PAST[direction]} `, isolated(candidate.display_name), '.', ...following)
     inOrder(async (isCurrent) => {
       try {
         const answer = await ask('POST', 'swipe', body)

@@ -33,5 +33,14 @@ export async function saveProfile() {
 
 /** Sends the location that the form contains. */
 export async function savePlace() {
-  await ask('POST', 'location', { lat: Number(input('lat').value || Number.NaN), lon: Number(input('lon').value || Number.NaN) })
+  await ask('POST', 'location', { lat: degrees('lat'), lon: degrees('lon') })
+}
+
+/**
+ * Returns the number in a field. In many languages, people write a decimal comma. The pattern of the field admits only
+ * numbers in range.
+ * @param {string} id
+ */
+function degrees(id) {
+  return Number(input(id).value.replace(',', '.'))
 }

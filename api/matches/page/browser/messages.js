@@ -6,12 +6,22 @@ const BY_CODE = {
   unauthorized: 'This token is not valid or has expired. Sign in with a new token.',
   already_matched: 'Your last swipe has led to a match, so it cannot be taken back.',
   nothing_to_rewind: 'There is no swipe to take back.',
-  profile_inactive: 'Your profile is switched off, so the feed is closed. Switch it on to see people again.',
+  profile_inactive: 'Your profile is switched off, so the feed is closed. Switch it on with PATCH /v1/me to see people again.',
   profile_not_found: 'This person is no longer available.',
   location_required: 'The service does not know the location of this user yet.',
   under_age: 'You must be at least 18 years old.',
   not_ready: 'The service is still loading its data.',
   unavailable: 'The service is not available at the moment.',
+}
+
+/** Labels of the fields of the page's forms. */
+/** @type {Readonly<Record<string, string>>} */
+const LABELS = {
+  'body.display_name': 'Name',
+  'body.birth_date': 'Birth date',
+  'body.gender': 'Your gender',
+  'body.seeking_gender': 'Genders you seek',
+  'query.user': 'User',
 }
 
 /** Texts for the filters and exclusions of a search. */
@@ -42,9 +52,14 @@ export function problemOf({ status, code, message, details, retryAfterS, request
   const known = BY_CODE[code]
   if (status === 503) return `${known ?? message} Wait ${seconds(retryAfterS)} and try again.`
   if (known !== undefined) return known
-  const all = details.map(({ path, message: what }) => `${path} ${what}`).join('; ')
+  const all = details.map(({ path, message: what }) => `${labelOf(path)} ${what}`).join('; ')
   if (code === 'invalid_request' && all !== '') return `This is not valid: ${all}.`
   return status >= 500 ? `${message} The request id is ${requestId}.` : message
+}
+
+/** @param {string} path the path of a field or of an element of a list, such as `body.seeking_gender[0]` */
+function labelOf(path) {
+  return LABELS[path.replace(/\[\d+\]$/, '')] ?? path
 }
 
 /** @param {string} reason */

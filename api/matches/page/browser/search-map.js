@@ -40,10 +40,25 @@ export function searchMap({ onFailure, onSuccess }) {
 
   async function search() {
     const user = input('search-user').value.trim()
-    /** @type {Search} */
-    const found = await ask('GET', `feed/explain?user=${encodeURIComponent(user)}`)
-    onSuccess()
-    show(found)
+    // If this search fails, the map of the previous search would look like the map of this user.
+    hide()
+    try {
+      /** @type {Search} */
+      const found = await ask('GET', `feed/explain?user=${encodeURIComponent(user)}`)
+      onSuccess()
+      show(found)
+    } catch (error) {
+      if (failureOf(error).code !== 'profile_not_found') throw error
+      onSuccess()
+      part('search-summary').textContent = 'This user has no profile.'
+    }
+  }
+
+  function hide() {
+    drawing = undefined
+    part('search-summary').textContent = ''
+    part('search-result').hidden = true
+    for (const id of ['map', 'cell', 'zoom', 'cells']) part(id).replaceChildren()
   }
 
   /** @param {Search} found */
@@ -156,11 +171,8 @@ export function searchMap({ onFailure, onSuccess }) {
   return {
     /** Clears the map when the administrator signs out. */
     clear() {
-      drawing = undefined
       input('search-user').value = ''
-      part('search-summary').textContent = ''
-      part('search-result').hidden = true
-      for (const id of ['map', 'cell', 'zoom', 'cells']) part(id).replaceChildren()
+      hide()
     },
   }
 }

@@ -3,6 +3,7 @@ import { severedField, swipeField } from '../../../../state/views/matches/recent
 import { MATCH_USERS_VIEW, userKeys } from '../../../../state/views/matches/users.ts'
 import {
   exclusionsOf,
+  placeOf,
   readBlocks,
   readForSwipe,
   readOwn,
@@ -56,6 +57,26 @@ test('a block is never missing while the sink moves it from the notes into the v
   expect(await readRelations(readerDuringApply(), userKeys(0, ANN), [BOB])).toEqual(
     new Map([[BOB, { likedAt: 1_000, isSuperLike: false, matchedAt: undefined, hasEnded: false, blocks: true, isBlocked: false }]]),
   )
+})
+
+test('a new profile has nothing of the deleted one, even before the pipeline has processed the deletion', async () => {
+  const keys = userKeys(0, ANN)
+  const LEFT_AT = 1_000
+  const stateWith = async (last_active_at: number, recent: Readonly<Record<string, string>>) => {
+    const self = JSON.stringify({ lat: 1, lon: 2, location_updated_at: last_active_at, last_active_at, exceptions: [], last_swipe: null })
+    const reader = {
+      get: async (key: string) => (key === keys.self ? self : '{"created_at":1000}'),
+      hmget: async (_key: string, names: readonly string[]) => names.map((name) => recent[name] ?? null),
+      hgetall: async (key: string) => (key === keys.recent ? recent : {}),
+      hgetallBuffer: async () => ({ 0: Buffer.of(1) }),
+    } as unknown as Parameters<typeof readUser>[0]
+    const [user, own] = await Promise.all([readUser(reader, 0, ANN), readOwn(reader, 0, ANN)])
+    if (user === undefined || user === NOT_CAUGHT_UP || own === undefined || own === NOT_CAUGHT_UP) throw new Error('no profile')
+    return [placeOf(user)?.lat, placeOf(own)?.lat, Object.keys(user.seenPages).length]
+  }
+  expect(await stateWith(LEFT_AT, { left: String(LEFT_AT) })).toEqual([undefined, undefined, 0])
+  expect(await stateWith(LEFT_AT + 1, { left: String(LEFT_AT) })).toEqual([1, 1, 1])
+  expect(await stateWith(LEFT_AT, {})).toEqual([1, 1, 1])
 })
 
 /**
