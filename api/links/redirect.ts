@@ -217,8 +217,21 @@ function targetOf({ url, headers }: IncomingMessage): { readonly host: string; r
   return { host: absolute[1], path: target.slice(absolute[0].length) }
 }
 
-/** Returns the path without its leading slash and without the query. */
+/**
+ * Returns the path without its leading slash and without the query. Decodes the path, because a percent-encoded letter,
+ * digit, `-` or `_` is equivalent to the character itself (RFC 3986, 6.2.2.2), and some programs encode `_` in links.
+ */
 function codeOf(url: string): string {
   const end = url.indexOf('?')
-  return end < 0 ? url.slice(1) : url.slice(1, end)
+  const code = end < 0 ? url.slice(1) : url.slice(1, end)
+  return code.includes('%') ? decoded(code) : code
+}
+
+/** Returns the text unchanged if it is not percent-encoded UTF-8. Such a text is never a code. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

@@ -179,6 +179,17 @@ test.each([
   expect((await visit(`${base}${code}`, { host, 'x-listener': 'front' })).status).not.toBe(302)
 })
 
+test.each(['listener', 'front'])('a code may be percent-encoded, and other encoded paths are not found (%s)', async (listener) => {
+  const { visit, link, clicks } = await shortApi()
+  await link({ custom_alias: 'a-b_c' })
+  const headers = { 'x-listener': listener }
+  for (const path of ['/a%2Db%5Fc', '/%61-b_%63?x=%ff'])
+    expect(await visit(path, headers)).toMatchObject({ status: 302, headers: { location: URL_1 } })
+  expect(clicks.map(({ short_code }) => short_code)).toEqual(['a-b_c', 'a-b_c'])
+  for (const path of ['/a-b_c%', '/a-b_c%00', '/a-b_c%FF', '/a%252Db_c', '/%2Fa-b_c'])
+    expect((await visit(path, headers)).status).toBe(listener === 'front' ? 299 : 404)
+})
+
 test('other methods get 405 and the allowed methods, which OPTIONS lists as well', async () => {
   const { visit, link } = await shortApi()
   const code = await link()
