@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -214,6 +215,33 @@ test('while Redis is unreachable or being filled, a visit gets 5xx, never a wron
   redis.state.down = true
   expect((await visit(`/${code}`)).status).toBeGreaterThanOrEqual(500)
   expect(lines.some((line) => JSON.stringify(line).includes(URL_1))).toBe(false)
+})
+
+test('a browser gets a page that explains why a link cannot be followed, and programs get JSON', async () => {
+  const { visit, link, clicks, redis } = await shortApi()
+  const gone = await link({ expiration: '1h' })
+  const browser = { accept: 'text/html,application/xhtml+xml', 'sec-fetch-mode': 'navigate', 'x-request-id': 'r-1' }
+  const page = await visit('/unknown', browser)
+  expect(page).toMatchObject({ status: 404, headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' } })
+  expect(page.text).toContain('<h1>This short link does not exist.</h1>')
+  expect(page.text).toContain('Request r-1')
+  expect(await visit('/unknown', browser, 'HEAD')).toMatchObject({ status: 404, text: '' })
+  expect(JSON.parse((await visit('/unknown')).text).error).toBe('url_not_found')
+  expect(JSON.parse((await visit('/unknown', { ...browser, 'sec-fetch-mode': 'cors' })).text).error).toBe('url_not_found')
+  expect((await visit(`/${gone}`, browser)).status).toBe(302)
+  expect(clicks.length).toBe(1)
+  redis.flush()
+  const later = await visit(`/${gone}`, browser)
+  expect([later.status, later.headers['retry-after']]).toEqual([503, '1'])
+  expect(later.text).toContain('Try again')
+})
+
+test('the policy of the page permits its style', async () => {
+  const { visit } = await shortApi()
+  const { headers, text } = await visit('/unknown', { accept: 'text/html' })
+  const style = /<style>(.*)<\/style>/.exec(text)?.[1] ?? ''
+  const hash = createHash('sha256').update(style).digest('base64')
+  expect(headers['content-security-policy']).toBe(`default-src 'none'; style-src 'sha256-${hash}'; frame-ancestors 'none'`)
 })
 
 test('in front of the API, the handler answers only requests for codes on a short domain', async () => {
