@@ -5,7 +5,7 @@ import { type Answer, jsonAnswer } from './answer.ts'
 import type { AnswerCache } from './answer-cache.ts'
 import { authorize, mayBeAnonymous, type ShownCertificate, type UserIdForm } from './auth/authorize.ts'
 import type { Caller, TokenVerifier } from './auth/verify.ts'
-import { DEFAULT_BODY_BYTES, readJsonBody } from './body.ts'
+import { assertNotCompressed, DEFAULT_BODY_BYTES, readJsonBody } from './body.ts'
 import { type BodyLimits, bodyPieces, incomingBody, onePiece, wholeBody } from './body-stream.ts'
 import { type Call, RoutedCall } from './call.ts'
 import { type AddressRanges, addressRanges, clientAddress, LOOPBACK, type TrustedProxies } from './client-address.ts'
@@ -228,6 +228,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const takesKey = definition.idempotent === true || definition.derivesIds === true
       const idempotencyKey = takesKey ? idempotencyKeyFrom(call.header('idempotency-key')) : undefined
       const offeredKey = definition.idempotent ? (idempotencyKey ?? randomUUID()) : undefined
+      if (definition.body !== undefined || definition.streamed !== undefined) assertNotCompressed(call.header('content-encoding'))
       const body =
         definition.body === undefined
           ? undefined

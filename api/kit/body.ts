@@ -7,6 +7,8 @@ export const DEFAULT_BODY_BYTES = 1_048_576
 
 /** A body smaller than this cannot be nested deeply enough for recursive code to overflow the stack. */
 const SHALLOW_BYTES = 4_096
+/** The content coding of a body that is not compressed (RFC 9110, 8.4.1). */
+const IDENTITY = 'identity'
 const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
 
 /**
@@ -60,6 +62,21 @@ function positionIn(message: string): string {
 
 function invalidBody(message: string): ApiError {
   return invalidRequest('body', message)
+}
+
+/**
+ * Rejects a compressed body. No route decompresses bodies, because a small body could then become arbitrarily large. A
+ * route would report the compressed bytes as invalid text, and its caller could not see the cause.
+ * @param contentEncoding the Content-Encoding header
+ * @throws ApiError 415
+ */
+export function assertNotCompressed(contentEncoding: string | undefined): void {
+  const coding = (contentEncoding ?? '').trim().toLowerCase()
+  if (coding === '' || coding === IDENTITY) return
+  throw new ApiError(errors.unsupported_media_type, {
+    message: 'Send the body without compression, that is, without the header Content-Encoding.',
+    headers: { 'Accept-Encoding': IDENTITY },
+  })
 }
 
 /** @throws ApiError 415 unless the Content-Type is JSON in UTF-8 */

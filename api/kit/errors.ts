@@ -78,7 +78,7 @@ export const errors = defineErrors({
   },
   unsupported_media_type: {
     status: 415,
-    when: 'this address does not accept the Content-Type of the body',
+    when: 'this address does not accept the Content-Type of the body, or the body is compressed',
     message: 'Send the body as application/json in UTF-8.',
   },
   query_too_large: {

@@ -6,6 +6,7 @@ import { linksErrors } from './errors.ts'
 
 const codeParams = z.object({ short_code: z.string().openapi({ example: '3xK9dQa' }) })
 const timestamp = z.iso.datetime()
+const rangeEnd = z.iso.datetime({ offset: true, error: 'must be a time in ISO 8601 with seconds and a zone, such as 2026-01-15T12:00:00Z' })
 
 const entries = z.array(
   z.object({
@@ -77,8 +78,8 @@ export const exportRoute = defineRoute({
   auth: { kind: 'user' },
   params: codeParams,
   query: z.object({
-    from: timestamp.optional().openapi({ description: 'Start of the range (inclusive). Default: 90 days ago.' }),
-    to: timestamp.optional().openapi({ description: 'End of the range (exclusive). Default: now.' }),
+    from: rangeEnd.optional().openapi({ description: 'Start of the range (inclusive). Default: 90 days ago.' }),
+    to: rangeEnd.optional().openapi({ description: 'End of the range (exclusive). Default: now.' }),
   }),
   answers: { 200: { description: 'Columns: clicked_at, referrer, country, browser, device, bot.', mediaType: CSV_TYPE } },
   errors: [linksErrors.url_not_found, errors.query_too_large, errors.not_ready, errors.unavailable],

@@ -14,6 +14,7 @@ import { type BoundRoute, bind } from '../kit/route.ts'
 import { clickExport } from './click-export.ts'
 import { exportRoute, statsRoute } from './click-routes.ts'
 import { type CountedLink, clickStats } from './click-stats.ts'
+import { notOwner } from './errors.ts'
 
 /** The properties of a link that its statistics show, and its owner, who may see its clicks. */
 export interface OwnedLink extends CountedLink {
@@ -41,8 +42,7 @@ const RETRY_AFTER_SECONDS = 10
 export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): { routes: BoundRoute[]; probe: ReadinessProbe } {
   async function ownLink(code: string, caller: Caller): Promise<OwnedLink> {
     const link = await linkOf(code)
-    if (link.userId !== caller.subject && !caller.scopes.has('admin'))
-      throw new ApiError(errors.forbidden, { message: 'This link belongs to another user.' })
+    if (link.userId !== caller.subject && !caller.scopes.has('admin')) throw notOwner()
     return link
   }
 

@@ -1,10 +1,10 @@
-import { defineErrors } from '../kit/errors.ts'
+import { ApiError, defineErrors, errors } from '../kit/errors.ts'
 
 export const linksErrors = defineErrors({
   invalid_url: {
     status: 400,
     when: 'a URL is missing, malformed or not allowed: it must use http or https, have at most 2,048 characters, name a host with a dot or an address, have no user name or password, and not point to one of the short domains',
-    message: 'This URL cannot be shortened.',
+    message: 'This URL is not valid or not allowed. See details.',
   },
   invalid_alias: {
     status: 400,
@@ -27,3 +27,10 @@ export const linksErrors = defineErrors({
     message: 'This alias is taken. Choose another alias.',
   },
 })
+
+/** Creates the error for a caller who neither owns the link nor is an administrator. */
+export function notOwner(): ApiError {
+  return new ApiError(errors.forbidden, {
+    message: 'This link does not belong to you. Only an administrator can manage links that were created without a token.',
+  })
+}

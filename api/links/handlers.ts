@@ -18,7 +18,7 @@ import { clickRoutes } from './clicks.ts'
 import { isCode } from './codes.ts'
 import { linkCreation } from './create.ts'
 import type { ShortDomains } from './domains.ts'
-import { linksErrors } from './errors.ts'
+import { linksErrors, notOwner } from './errors.ts'
 import { expiryOf } from './expirations.ts'
 import { linkJson, recordOf, shortUrl } from './link-json.ts'
 import { checkedUrl } from './long-url.ts'
@@ -69,7 +69,7 @@ export function linksHandlers({ views, tables, facts, commands, domains, secret,
     const who = { user_id: BigInt(caller.subject), is_admin: caller.scopes.has('admin') }
     const answer = await open.run(linkFlow, code, { ...NO_CHANGE, ...who, ...command })
     if (answer.outcome === 'not_found') throw new ApiError(linksErrors.url_not_found)
-    if (answer.outcome === 'forbidden') throw new ApiError(errors.forbidden, { message: 'This link belongs to another user.' })
+    if (answer.outcome === 'forbidden') throw notOwner()
     if (answer.outcome === 'blocked') throw new ApiError(errors.forbidden, { message: 'An administrator has switched this link off.' })
     return answer
   }

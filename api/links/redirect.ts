@@ -14,9 +14,10 @@ import { caughtUp } from '../kit/readiness.ts'
 import { requestIdFrom } from '../kit/request-id.ts'
 import type { FrontHandler } from '../kit/server.ts'
 import type { ValueReader } from '../kit/shared-reads.ts'
-import { isPrefetchPurpose } from '../kit/speculative.ts'
+import { isNavigation, isPrefetchPurpose } from '../kit/speculative.ts'
 import { isCode, isReserved } from './codes.ts'
 import type { ShortDomain, ShortDomains } from './domains.ts'
+import { ERROR_PAGE_HEADERS, errorPage } from './error-page.ts'
 import { linksErrors } from './errors.ts'
 import { isExpired } from './link-json.ts'
 
@@ -94,7 +95,7 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
         status = redirect(request, response, code, link?.domain === domain?.host ? link : undefined)
       }
     } catch (error) {
-      status = sendError(request, response, error)
+      status = await sendError(request, response, error)
     }
     metrics.observe(request.method as string, ROUTE, status, (performance.now() - startedAt) / MS_PER_SECOND)
   }
@@ -132,7 +133,7 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
     return typeof given === 'string' && COUNTRY.test(given) && isFrom(remote, trusted) ? given.toUpperCase() : ''
   }
 
-  function sendError(request: IncomingMessage, response: ServerResponse, error: unknown): number {
+  async function sendError(request: IncomingMessage, response: ServerResponse, error: unknown): Promise<number> {
     const known = error instanceof ApiError ? error : new ApiError(errors.internal_error, { cause: error })
     const { status, code } = known.definition
     const requestId = requestIdOf(request)
@@ -141,8 +142,10 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
       const cause = known.cause instanceof Error ? known.cause.message : undefined
       log.warn({ request_id: requestId, route: ROUTE, error: code, cause }, 'request_refused')
     }
-    const body = JSON.stringify(errorBody(known, requestId))
-    const headers = { ...COMMON_HEADERS, 'Cache-Control': NOT_CACHEABLE, 'Content-Type': JSON_TYPE, ...errorHeaders(known) }
+    const isPage = isNavigation((name) => request.headers[name] as string | undefined)
+    const body = isPage ? await errorPage(known, requestId) : JSON.stringify(errorBody(known, requestId))
+    const form = isPage ? ERROR_PAGE_HEADERS : { 'Content-Type': JSON_TYPE }
+    const headers = { ...COMMON_HEADERS, 'Cache-Control': NOT_CACHEABLE, ...form, ...errorHeaders(known) }
     response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body), 'X-Request-Id': requestId })
     response.end(request.method === 'HEAD' ? undefined : body)
     return status
@@ -217,8 +220,21 @@ function targetOf({ url, headers }: IncomingMessage): { readonly host: string; r
   return { host: absolute[1], path: target.slice(absolute[0].length) }
 }
 
-/** Returns the path without its leading slash and without the query. */
+/**
+ * Returns the path without its leading slash and without the query. Decodes the path, because a percent-encoded letter,
+ * digit, `-` or `_` is equivalent to the character itself (RFC 3986, 6.2.2.2), and some programs encode `_` in links.
+ */
 function codeOf(url: string): string {
   const end = url.indexOf('?')
-  return end < 0 ? url.slice(1) : url.slice(1, end)
+  const code = end < 0 ? url.slice(1) : url.slice(1, end)
+  return code.includes('%') ? decoded(code) : code
+}
+
+/** Returns the text unchanged if it is not percent-encoded UTF-8. Such a text is never a code. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

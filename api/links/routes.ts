@@ -46,6 +46,7 @@ export const redirectRoute = defineRoute({
     errors.not_ready,
     errors.unavailable,
   ],
+  htmlErrors: true,
 })
 
 export const createRoute = defineRoute({

@@ -84,7 +84,7 @@ export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
         })
         const caller: Caller = {
           kind: 'token',
-          subject: String(payload.sub),
+          subject: subjectFrom(payload.sub),
           scopes: new Set(typeof payload.scope === 'string' ? payload.scope.split(' ').filter((scope) => scope !== '') : []),
           username: usernameFrom(payload.preferred_username),
         }
@@ -96,6 +96,15 @@ export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
       }
     },
   }
+}
+
+/**
+ * Reads the subject. RFC 7519 requires a string. A number is refused, because numbers above 2^53 are rounded when the
+ * token is decoded, so that the caller would be identified as another user.
+ */
+function subjectFrom(claim: unknown): string {
+  if (typeof claim !== 'string') throw badToken('its claim sub is not a string')
+  return claim
 }
 
 /** Reads a user name. Names are stored and displayed, so only plain text of bounded length is kept. */

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { jsonAnswer } from '../../../api/kit/answer.ts'
 import { errors } from '../../../api/kit/errors.ts'
@@ -134,12 +135,22 @@ describe('input', () => {
     ['another type', { 'content-type': 'text/plain' }, '{"text":"x"}', 415, 'unsupported_media_type'],
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 'text=x', 415, 'unsupported_media_type'],
     ['another charset', { 'content-type': 'application/json; charset=latin1' }, '{"text":"x"}', 415, 'unsupported_media_type'],
+    ['a compressed body', { ...JSON_HEADERS, 'content-encoding': 'gzip' }, gzipSync('{"text":"x"}'), 415, 'unsupported_media_type'],
+    ['the coding identity', { ...JSON_HEADERS, 'content-encoding': 'Identity' }, '{"text":"x"}', 200, undefined],
     ['a type with the suffix +json', { 'content-type': 'application/merge-patch+json; charset="UTF-8"' }, '{"text":"x"}', 200, undefined],
   ])('the status and the error code of a request depend on its body and media type: %s', async (_what, headers, body, status, code) => {
     const { app } = await echoApp()
     const answered = await app.request('/items/a', { method: 'PUT', headers: headers as Record<string, string>, body })
     expect(answered.status).toBe(status)
     expect(((await answered.json()) as { error?: string }).error).toBe(code)
+  })
+
+  test('the answer to a compressed body says how to send it', async () => {
+    const { app } = await echoApp()
+    const headers = { ...JSON_HEADERS, 'content-encoding': 'br' }
+    const refused = await failureOf(app.request('/items/a', { method: 'PUT', headers, body: 'x' }))
+    expect(refused.headers.get('accept-encoding')).toBe('identity')
+    expect(refused.body.message).toContain('Content-Encoding')
   })
 
   test('a body that arrives too slowly fails with request_timeout', async () => {

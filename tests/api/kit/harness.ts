@@ -28,7 +28,8 @@ export async function signingKey(kid: string, alg: 'ES256' | 'RS256' | 'EdDSA' |
 }
 
 export interface TokenClaims {
-  sub?: string
+  /** Issuers should use a string. */
+  sub?: string | number
   scope?: string
   preferred_username?: string
   iss?: string

@@ -198,8 +198,13 @@ test('an export covers the given range, by default the last 90 days, and an inva
   await get('clicks.csv')
   expect(table.queries[0]).toMatchObject({ afterTime: START - 90 * 24 * HOUR })
   expect(table.queries.at(-1)).toMatchObject({ to: START })
-  const wrong = await get('clicks.csv?from=yesterday')
-  expect(wrong.status).toBe(400)
+  table.queries.length = 0
+  await get('clicks.csv?from=2026-01-15T02:00:00%2B02:00')
+  expect(table.queries[0]).toMatchObject({ afterTime: START - 12 * HOUR })
+  for (const wrong of ['yesterday', '2026-01-15', '2026-01-15T00:00:00']) {
+    const refused = await get(`clicks.csv?from=${wrong}`)
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('a zone, such as 2026-01-15T12:00:00Z')])
+  }
 })
 
 test('a request for an export gets an error if its first query fails, and the export is cut off if a later query fails', async () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -179,6 +180,17 @@ test.each([
   expect((await visit(`${base}${code}`, { host, 'x-listener': 'front' })).status).not.toBe(302)
 })
 
+test.each(['listener', 'front'])('a code may be percent-encoded, and other encoded paths are not found (%s)', async (listener) => {
+  const { visit, link, clicks } = await shortApi()
+  await link({ custom_alias: 'a-b_c' })
+  const headers = { 'x-listener': listener }
+  for (const path of ['/a%2Db%5Fc', '/%61-b_%63?x=%ff'])
+    expect(await visit(path, headers)).toMatchObject({ status: 302, headers: { location: URL_1 } })
+  expect(clicks.map(({ short_code }) => short_code)).toEqual(['a-b_c', 'a-b_c'])
+  for (const path of ['/a-b_c%', '/a-b_c%00', '/a-b_c%FF', '/a%252Db_c', '/%2Fa-b_c'])
+    expect((await visit(path, headers)).status).toBe(listener === 'front' ? 299 : 404)
+})
+
 test('other methods get 405 and the allowed methods, which OPTIONS lists as well', async () => {
   const { visit, link } = await shortApi()
   const code = await link()
@@ -203,6 +215,33 @@ test('while Redis is unreachable or being filled, a visit gets 5xx, never a wron
   redis.state.down = true
   expect((await visit(`/${code}`)).status).toBeGreaterThanOrEqual(500)
   expect(lines.some((line) => JSON.stringify(line).includes(URL_1))).toBe(false)
+})
+
+test('a browser gets a page that explains why a link cannot be followed, and programs get JSON', async () => {
+  const { visit, link, clicks, redis } = await shortApi()
+  const gone = await link({ expiration: '1h' })
+  const browser = { accept: 'text/html,application/xhtml+xml', 'sec-fetch-mode': 'navigate', 'x-request-id': 'r-1' }
+  const page = await visit('/unknown', browser)
+  expect(page).toMatchObject({ status: 404, headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' } })
+  expect(page.text).toContain('<h1>This short link does not exist.</h1>')
+  expect(page.text).toContain('Request r-1')
+  expect(await visit('/unknown', browser, 'HEAD')).toMatchObject({ status: 404, text: '' })
+  expect(JSON.parse((await visit('/unknown')).text).error).toBe('url_not_found')
+  expect(JSON.parse((await visit('/unknown', { ...browser, 'sec-fetch-mode': 'cors' })).text).error).toBe('url_not_found')
+  expect((await visit(`/${gone}`, browser)).status).toBe(302)
+  expect(clicks.length).toBe(1)
+  redis.flush()
+  const later = await visit(`/${gone}`, browser)
+  expect([later.status, later.headers['retry-after']]).toEqual([503, '1'])
+  expect(later.text).toContain('Try again')
+})
+
+test('the policy of the page permits its style', async () => {
+  const { visit } = await shortApi()
+  const { headers, text } = await visit('/unknown', { accept: 'text/html' })
+  const style = /<style>(.*)<\/style>/.exec(text)?.[1] ?? ''
+  const hash = createHash('sha256').update(style).digest('base64')
+  expect(headers['content-security-policy']).toBe(`default-src 'none'; style-src 'sha256-${hash}'; frame-ancestors 'none'`)
 })
 
 test('in front of the API, the handler answers only requests for codes on a short domain', async () => {

@@ -77,6 +77,7 @@ describe('refused tokens', () => {
     ['expired', (api) => signToken(api.key, { sub: '1', exp: START - 6_000 }), 'it has expired'],
     ['without an expiry', (api) => signToken(api.key, { sub: '1', exp: null }), 'claim exp'],
     ['without a subject', (api) => signToken(api.key, {}), 'claim sub'],
+    ['for a subject that is a number', (api) => signToken(api.key, { sub: 42 }), 'claim sub is not a string'],
     ['from another issuer', (api) => signToken(api.key, { sub: '1', iss: 'https://evil.example' }), 'claim iss'],
     ['for another audience', (api) => signToken(api.key, { sub: '1', aud: 'other' }), 'claim aud'],
     ['signed with another algorithm', async () => signToken(await signingKey('key-1', 'PS256'), { sub: '1' }), 'algorithm'],
