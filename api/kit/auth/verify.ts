@@ -99,12 +99,13 @@ export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
 }
 
 /**
- * Reads the subject. RFC 7519 requires a string. A number is refused, because numbers above 2^53 are rounded when the
- * token is decoded, so that the caller would be identified as another user.
+ * Reads the subject. RFC 7519 requires a string, but some issuers write numeric ids as numbers. Numbers from 2^53 are
+ * refused, because decoding the token may have rounded them to the id of another user.
  */
 function subjectFrom(claim: unknown): string {
-  if (typeof claim !== 'string') throw badToken('its claim sub is not a string')
-  return claim
+  if (typeof claim === 'string') return claim
+  if (Number.isSafeInteger(claim)) return String(claim)
+  throw badToken('its claim sub is neither a string nor an integer below 2^53')
 }
 
 /** Reads a user name. Names are stored and displayed, so only plain text of bounded length is kept. */
