@@ -307,6 +307,26 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     expect([await page.isVisible('#case-notes'), await page.isVisible('#features-part')]).toEqual([false, false])
   })
 
+  test('after a verdict on a transaction without a case, the page shows its new case, so that a correction asks for its reason', async () => {
+    const { page, fakes } = await opened({ hash: '#transaction/t-4' })
+    await page.locator('#case-head').getByText('Transaction t-4').waitFor()
+    expect(await page.isVisible('#case-notes')).toBe(false)
+    await page.keyboard.press('f')
+    await page.keyboard.press('Enter')
+    await page.locator('#case-head').getByText('Confirmed fraud').waitFor()
+    expect(await page.getByRole('button', { name: 'Fraud', exact: true }).getAttribute('aria-pressed')).toBe('true')
+    expect([await page.isVisible('#case-notes'), await page.isVisible('#undo')]).toEqual([true, true])
+    await page.keyboard.press('p')
+    await page.getByText('(a correction needs a reason)').waitFor()
+    await page.getByLabel('Notes (').fill('Wrong key')
+    await page.keyboard.press('Enter')
+    await page.locator('#case-head').getByText('False positive').waitFor()
+    expect(fakes.changes.map(({ body }) => [body.verdict, body.version])).toEqual([
+      ['CONFIRMED_FRAUD', undefined],
+      ['FALSE_POSITIVE', 2],
+    ])
+  })
+
   test('a held Enter key opens the question about a verdict, but does not confirm the verdict', async () => {
     const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
