@@ -254,7 +254,16 @@ export function deskFakes() {
       if (method !== 'PATCH') return { body: { ...found, history } }
       const { version = found.version } = body
       if (version !== found.version) return refusal(409, 'version_conflict')
-      return { body: Object.assign(found, body, { version: found.version + 1 }) }
+      Object.assign(found, body, { version: found.version + 1 })
+      history.push({
+        ...entry,
+        at: iso(0),
+        action: 'changed',
+        status: found.status,
+        assigned_to: found.assigned_to,
+        notes: body.notes ?? '',
+      })
+      return { body: found }
     }
     if (path.endsWith('/feedback')) return feedback(id, body)
     if (line === 'GET transactions') return { body: { transactions: OTHERS } }

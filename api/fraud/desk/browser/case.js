@@ -220,10 +220,20 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
       onSuccess()
       if (changed.version > open.found.version) draw({ ...open, found: { ...open.found, ...changed } })
       onChanged()
+      void readHistory(found.case_id).catch(onFailure)
     } catch (error) {
       onFailure(error, turn === opened ? '' : lost)
       if (error instanceof RequestFailed && error.failure.code === 'version_conflict') await onOutdated(turn)
     }
+  }
+
+  /**
+   * Reads the history of the open case, which the answers to changes do not contain.
+   * @param {string} caseId
+   */
+  async function readHistory(caseId) {
+    const found = await ask('GET', casePath(caseId))
+    if (open?.found?.case_id === caseId && found.version >= open.found.version) draw({ ...open, found })
   }
 
   /**
