@@ -240,6 +240,15 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     expect(await page.getByLabel('Notes on the case').inputValue()).toBe('')
   })
 
+  test('the timeline shows an assignment and saved notes at once', async () => {
+    const { page } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByRole('button', { name: 'Assign to me' }).click()
+    await page.locator('#timeline').getByText('Case changed, in review by ann, assigned to ann').waitFor()
+    await page.getByLabel('Notes on the case').fill('Called the user.')
+    await page.getByRole('button', { name: 'Save notes' }).click()
+    await page.locator('#timeline').getByText('Called the user.').waitFor()
+  })
+
   test('an analyst does not take a case that somebody else has taken or escalated since the page read it', async () => {
     const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
     await page.getByRole('button', { name: 'Assign to me' }).waitFor()
@@ -305,6 +314,26 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     await page.getByRole('heading', { name: 'EUR 416.63' }).waitFor()
     await page.getByText('Scored without: models.').waitFor()
     expect([await page.isVisible('#case-notes'), await page.isVisible('#features-part')]).toEqual([false, false])
+  })
+
+  test('after a verdict on a transaction without a case, the page shows its new case, so that a correction asks for its reason', async () => {
+    const { page, fakes } = await opened({ hash: '#transaction/t-4' })
+    await page.locator('#case-head').getByText('Transaction t-4').waitFor()
+    expect(await page.isVisible('#case-notes')).toBe(false)
+    await page.keyboard.press('f')
+    await page.keyboard.press('Enter')
+    await page.locator('#case-head').getByText('Confirmed fraud').waitFor()
+    expect(await page.getByRole('button', { name: 'Fraud', exact: true }).getAttribute('aria-pressed')).toBe('true')
+    expect([await page.isVisible('#case-notes'), await page.isVisible('#undo')]).toEqual([true, true])
+    await page.keyboard.press('p')
+    await page.getByText('(a correction needs a reason)').waitFor()
+    await page.getByLabel('Notes (').fill('Wrong key')
+    await page.keyboard.press('Enter')
+    await page.locator('#case-head').getByText('False positive').waitFor()
+    expect(fakes.changes.map(({ body }) => [body.verdict, body.version])).toEqual([
+      ['CONFIRMED_FRAUD', undefined],
+      ['FALSE_POSITIVE', 2],
+    ])
   })
 
   test('a held Enter key opens the question about a verdict, but does not confirm the verdict', async () => {
@@ -376,6 +405,19 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     for (const shown of ['merchant fraud rate 30d0.0042', 'amount zscore-0.001', 'user amount sum 1h123,456.79']) {
       expect(text).toContain(shown)
     }
+  })
+
+  test('the probability of each model fits on one line, even if it is very small', async () => {
+    const { page, fakes } = await opened()
+    const asked = page.waitForRequest(/\/transactions\/t-1$/)
+    await page.locator('.entry').first().click()
+    const read = fakes.answer(await asked).body as { answer: object }
+    const ml_scores = { payment_fraud: 0.25, account_takeover: 0.000485, money_laundering: 0.0000131, evaluated: true }
+    fakes.replaced.set('GET transactions/t-1', { body: { ...read, answer: { ...read.answer, ml_scores } } })
+    await page.reload()
+    await page.locator('#why').getByText('0.00131 %').waitFor()
+    const heights = await page.locator('#why .value').evaluateAll((values) => values.map((value) => value.getBoundingClientRect().height))
+    expect(new Set(heights).size, heights.join()).toBe(1)
   })
 
   test('the summary of the queue is not announced again while it stays the same', async () => {

@@ -254,7 +254,16 @@ export function deskFakes() {
       if (method !== 'PATCH') return { body: { ...found, history } }
       const { version = found.version } = body
       if (version !== found.version) return refusal(409, 'version_conflict')
-      return { body: Object.assign(found, body, { version: found.version + 1 }) }
+      Object.assign(found, body, { version: found.version + 1 })
+      history.push({
+        ...entry,
+        at: iso(0),
+        action: 'changed',
+        status: found.status,
+        assigned_to: found.assigned_to,
+        notes: body.notes ?? '',
+      })
+      return { body: found }
     }
     if (path.endsWith('/feedback')) return feedback(id, body)
     if (line === 'GET transactions') return { body: { transactions: OTHERS } }
@@ -269,16 +278,20 @@ export function deskFakes() {
   }
 
   function feedback(transactionId: string, body: Record<string, unknown>): FakeAnswer {
-    const found = cases.find(({ transaction_id }) => transaction_id === transactionId)
+    const found = cases.find(({ transaction_id }) => transaction_id === transactionId) ?? openedCase(transactionId)
     const verdict = String(body.verdict)
-    const { version = found?.version } = body
-    if (version !== found?.version) return refusal(409, 'version_conflict')
-    if (found !== undefined) {
-      const status = verdict === 'SUSPICIOUS' ? 'ESCALATED' : verdict
-      Object.assign(found, { verdict, status, version: found.version + 1 })
-    }
+    const { version = found.version } = body
+    if (version !== found.version) return refusal(409, 'version_conflict')
+    const status = verdict === 'SUSPICIOUS' ? 'ESCALATED' : verdict
+    Object.assign(found, { verdict, status, version: found.version + 1 })
     history.push({ ...entry, at: iso(0), action: 'verdict', verdict, notes: String(body.notes ?? '') })
-    return { body: { status: 'recorded', case_id: found?.case_id ?? '1', version: found?.version ?? 2 } }
+    return { body: { status: 'recorded', case_id: found.case_id, version: found.version } }
+  }
+
+  function openedCase(transactionId: string) {
+    const made = caseOf(Number(transactionId.slice('t-'.length)))
+    cases.push(made)
+    return made
   }
 
   /** Gives a verdict as another analyst. */

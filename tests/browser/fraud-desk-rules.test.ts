@@ -130,7 +130,9 @@ describe('the rules on the desk of fraud scoring in Chromium, with a fake API be
     await page.getByRole('button', { name: 'Start' }).click()
     await page.getByText('The back-test is done.').waitFor()
     const start = fakes.changes.find(({ line }) => line === 'POST rules/backtest')!
-    expect(start.body).toMatchObject({ rule: { rule_id: 'night', condition: 'txn.amount > 100' }, sample: 100_000 })
+    // The rule is in shadow mode. It is tested as if it were live, because it would otherwise change no decision.
+    expect(await page.locator('#rule-mode').inputValue()).toBe('shadow')
+    expect(start.body).toMatchObject({ rule: { rule_id: 'night', condition: 'txn.amount > 100', mode: 'live' }, sample: 100_000 })
     expect(await page.textContent('#backtest-report')).toContain('0.28 % would be blocked')
     expect(await page.getByRole('row', { name: /approve → review/ }).textContent()).toContain(HOSTILE)
     await page.locator('a.example').first().click()
@@ -214,6 +216,17 @@ describe('the rules on the desk of fraud scoring in Chromium, with a fake API be
       ['DELETE rules/night/snoozes/s-1', {}],
     ])
     expect(complaints.join('\n')).toBe('')
+  })
+
+  test('if the server does not accept a value, the message names the field, and not its place in the request', async () => {
+    const { page, fakes } = await opened({ hash: '#rule/night' })
+    await page.getByRole('heading', { name: 'Rule night' }).waitFor()
+    const details = [{ path: 'body.entity_value', message: 'must be an IP address' }]
+    fakes.replaced.set('POST rules/night/snoozes', refusal(400, 'invalid_request', details))
+    await page.locator('#snooze-value').fill('office')
+    await page.getByRole('button', { name: 'Snooze', exact: true }).click()
+    await page.getByRole('alert').filter({ hasText: 'entity value must be an IP address' }).waitFor()
+    expect(await page.textContent('#problem')).toBe('The server did not accept this: entity value must be an IP address.')
   })
 
   test('an earlier version of the rules is restored when the button is pressed a second time', async () => {

@@ -121,7 +121,6 @@ describe('the desk of fraud scoring in Chromium, with real servers', () => {
       fault: null,
     })
 
-    await page.getByLabel('Mode', { exact: true }).selectOption('live')
     const inAnHour = await page.evaluate((ms) => new Date(Date.now() + ms - new Date().getTimezoneOffset() * 60_000).toISOString(), HOUR_MS)
     await page.getByLabel('To', { exact: true }).fill(inAnHour.slice(0, 16))
     await page.getByRole('button', { name: 'Start' }).click()

@@ -11,7 +11,7 @@ const MAX_DRAFTS = 1_000
 const time = (what: string) => z.iso.datetime({ offset: true }).openapi({ description: what })
 
 export const BacktestBody = z
-  .object({
+  .strictObject({
     rule: NewRuleBody.optional().openapi({
       description: 'A draft that is added to the rules in force. If a rule with the same id exists, the draft replaces it.',
     }),

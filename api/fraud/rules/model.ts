@@ -9,6 +9,7 @@ import { fraudErrors } from '../errors.ts'
 
 const MAX_NAME = 200
 const MAX_AUTHOR = 200
+const MIN_INT32 = -(2 ** 31)
 const MAX_INT32 = 2 ** 31 - 1
 /**
  * Maximum length of a condition in a request body. It exceeds the compiler's limit of 4,000 characters, so that the
@@ -53,7 +54,7 @@ function text(maximum: number) {
 const time = z.iso
   .datetime({ offset: true, error: 'must be a time like 2026-01-31T12:00:00Z' })
   .transform((given) => Date.parse(given))
-  .openapi({ type: 'string', format: 'date-time', example: '2030-01-31T12:00:00Z' })
+  .openapi({ format: 'date-time', example: '2030-01-31T12:00:00Z' })
 
 const Condition = z
   .string()
@@ -67,7 +68,7 @@ const ruleFields = {
   action: z.enum(['APPROVE', 'REVIEW', 'BLOCK', 'STEP_UP']),
   priority: z
     .int()
-    .min(-MAX_INT32)
+    .min(MIN_INT32)
     .max(MAX_INT32)
     .openapi({ description: 'If several rules match, the rule with the lowest number decides.', example: 50 }),
   enabled: z.boolean().default(true),

@@ -170,6 +170,11 @@ function fieldsOf(node: Node, found = new Set<string>()): ReadonlySet<string> {
   return found
 }
 
+/** Names of the times in the states that the audit contains. The states contain them in epoch ms. */
+const TIMES: ReadonlySet<string> = new Set(['created_at', 'updated_at', 'expires_at', 'until', 'since'])
+
+/** Reads the JSON of a state. The times in it get the form that all times in responses have. */
 function parsed(json: string | null): unknown {
-  return json === null ? null : JSON.parse(json)
+  if (json === null) return null
+  return JSON.parse(json, (name, value) => (TIMES.has(name) && typeof value === 'number' ? isoTime(value) : value))
 }

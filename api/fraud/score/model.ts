@@ -45,7 +45,7 @@ const wholeNumber = z
   .number('must be a whole number of at least 0')
   .int('must be a whole number of at least 0')
   .min(0, 'must be a whole number of at least 0')
-  .openapi({ type: 'integer', minimum: 0 })
+  .openapi({ minimum: 0 })
 
 function degrees(most: number) {
   const message = `must be a number from -${most} to ${most}`

@@ -40,7 +40,9 @@ export function backtestForm({ onFailure, onSuccess, rule, onFaults }) {
   async function judge(turn) {
     part('backtest-report').replaceChildren()
     const sample = Number(input('sample').value)
-    const body = { rule: rule(), from: iso(input('from').value), to: iso(input('to').value), sample }
+    // A rule in shadow mode would change no decision, and the report would not show what the rule does.
+    const tested = { ...rule(), mode: 'live' }
+    const body = { rule: tested, from: iso(input('from').value), to: iso(input('to').value), sample }
     try {
       const { job_id } = await ask('POST', '/api/v1/rules/backtest', body)
       if (turn !== runs) return

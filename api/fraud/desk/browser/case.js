@@ -22,6 +22,7 @@ const NOTES_SAVED = 'The notes are saved.'
  * read, the rest is shown anyway.
  * @typedef {object} Dossier
  * @property {Case | undefined} found the open case; undefined if a transaction was opened instead of a case
+ * @property {string} [caseId] the id of the case of an opened transaction, if the page knows it
  * @property {any} transaction
  * @property {any} profile of the user
  * @property {any[]} others other transactions of the user, newest first
@@ -85,8 +86,8 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   async function reload() {
     if (open === undefined) return
     const turn = opened
-    const { found, transaction } = open
-    const dossier = await read(found === undefined ? 'transaction' : 'case', found?.case_id ?? transaction.transaction_id)
+    const { found, transaction, caseId = found?.case_id } = open
+    const dossier = await (caseId === undefined ? read('transaction', transaction.transaction_id) : read('case', caseId))
     if (turn === opened && !isOlder(dossier, open)) draw(dossier)
   }
 
@@ -219,10 +220,20 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
       onSuccess()
       if (changed.version > open.found.version) draw({ ...open, found: { ...open.found, ...changed } })
       onChanged()
+      void readHistory(found.case_id).catch(onFailure)
     } catch (error) {
       onFailure(error, turn === opened ? '' : lost)
       if (error instanceof RequestFailed && error.failure.code === 'version_conflict') await onOutdated(turn)
     }
+  }
+
+  /**
+   * Reads the history of the open case, which the answers to changes do not contain.
+   * @param {string} caseId
+   */
+  async function readHistory(caseId) {
+    const found = await ask('GET', casePath(caseId))
+    if (open?.found?.case_id === caseId && found.version >= open.found.version) draw({ ...open, found })
   }
 
   /**
@@ -235,16 +246,20 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   }
 
   /**
-   * Applies a recorded verdict to the open case at once, because reading the case again may take long or fail.
+   * Applies a recorded verdict to the open case at once, because reading the case again may take long or fail. If a
+   * transaction is open instead of a case, the page shows its case from now on. The transaction itself would not show the
+   * verdict for some seconds, because its feedback comes from ClickHouse.
    * @param {string} transactionId
    * @param {Verdict} given
-   * @param {number} version
+   * @param {{ case_id: string, version: number }} recorded
    */
-  function onRecorded(transactionId, given, version) {
+  function onRecorded(transactionId, given, { case_id: caseId, version }) {
     const status = given === 'SUSPICIOUS' ? 'ESCALATED' : given
     own.add(transactionId, { version, status })
-    const found = open?.found
-    if (open === undefined || found?.transaction_id !== transactionId || found.version > version) return
+    if (open === undefined) return
+    const { found, transaction } = open
+    if (found === undefined && transaction.transaction_id === transactionId) open = { ...open, caseId }
+    if (found?.transaction_id !== transactionId || found.version > version) return
     open = { ...open, found: { ...found, verdict: given, status, version } }
   }
 

@@ -1,5 +1,6 @@
 // @ts-check
 /** @import { Failure } from '../../../kit/page/browser/requests.js' */
+import { words } from './text.js'
 
 /** @type {Readonly<Record<string, string>>} */
 const BY_CODE = {
@@ -25,7 +26,16 @@ export function problemOf({ status, code, message, details, retryAfterS, request
   if (status === 429 || status === 503) return `${message} Wait ${retryAfterS} s and try again.`
   const known = BY_CODE[code]
   if (known !== undefined) return known
-  const all = details.map(({ path, message: what }) => [path, what].filter(Boolean).join(' ')).join('; ')
-  if (all !== '') return `${message} ${all}`
+  const all = details.map(({ path, message: what }) => [fieldOf(path), what].filter(Boolean).join(' ')).join('; ')
+  // The message of this error only says that there are details.
+  if (all !== '') return code === 'invalid_request' ? `The server did not accept this: ${all}.` : `${message} ${all}`
   return status >= 500 ? `${message} The request id is ${requestId}.` : message
+}
+
+/**
+ * Returns the name of a faulty field, without the part of the request that contains it.
+ * @param {string | undefined} path such as `body.entity_value`
+ */
+function fieldOf(path = '') {
+  return words(path.replace(/^(body|query|path|header)(\.|$)/, ''))
 }

@@ -17,6 +17,11 @@ import { words } from './text.js'
  * @property {number} [version] the version of the case; undefined if the page shows a transaction without its case
  */
 
+/**
+ * The case of a recorded verdict, and its version with this verdict.
+ * @typedef {{ case_id: string, version: number }} Recorded
+ */
+
 /** @type {Readonly<Record<string, { verdict: Verdict, id: string, question: string }>>} */
 const BY_KEY = {
   f: { verdict: 'CONFIRMED_FRAUD', id: 'fraud', question: 'Confirm that this is fraud?' },
@@ -40,8 +45,8 @@ const undoneTo = (before) => before ?? 'SUSPICIOUS'
  * @param {(error: unknown, about?: string) => void} wiring.onFailure
  * @param {(about: string) => void} wiring.onRecovered called when a verdict has been recorded, so that a message about
  * an earlier failure can be removed
- * @param {(transactionId: string, verdict: Verdict, version: number) => void} wiring.onRecorded called when the server has
- * recorded a verdict, before later changes are sent
+ * @param {(transactionId: string, verdict: Verdict, recorded: Recorded) => void} wiring.onRecorded called when the server
+ * has recorded a verdict, before later changes are sent
  * @param {() => void} wiring.onGiven
  * @param {() => void} wiring.onOutdated called if somebody else has changed the case
  * @param {<T>(work: () => Promise<T>) => Promise<T>} wiring.inTurn does the work after earlier changes of the case have
@@ -146,7 +151,7 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
    * @param {string} transactionId
    * @param {Verdict} verdict
    * @param {() => object} bodyOf returns the body. It is called when all earlier changes of the case have been answered.
-   * @returns {Promise<{ version: number } | undefined>} undefined if the server has not recorded the verdict
+   * @returns {Promise<Recorded | undefined>} undefined if the server has not recorded the verdict
    */
   async function send(transactionId, verdict, bodyOf) {
     if (sending.has(transactionId)) return undefined
@@ -157,7 +162,7 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
     try {
       const recorded = await inTurn(async () => {
         const answer = await ask('POST', path, bodyOf())
-        record(transactionId, verdict, answer.version)
+        record(transactionId, verdict, answer)
         return answer
       })
       onRecovered(lost)
@@ -178,10 +183,11 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
    * one. The page may already show a later change by somebody else.
    * @param {string} transactionId
    * @param {Verdict} verdict
-   * @param {number} version
+   * @param {Recorded} recorded
    */
-  function record(transactionId, verdict, version) {
-    onRecorded(transactionId, verdict, version)
+  function record(transactionId, verdict, recorded) {
+    onRecorded(transactionId, verdict, recorded)
+    const { version } = recorded
     if (target?.transactionId !== transactionId) return
     if (target.version === undefined) target = { ...target, verdict }
     else if (target.version <= version) target = { ...target, verdict, version }

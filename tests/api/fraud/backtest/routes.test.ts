@@ -60,3 +60,12 @@ test('a repeated request gets its job, even if a new request for the same period
   const [job] = states.keys()
   expect(await start('k', period)).toMatchObject({ status: 202, body: { job_id: job.split(':').at(-1) } })
 })
+
+test('a request with an unknown field is refused, because it would otherwise test the rules in force by mistake', async () => {
+  const { start } = await backtestApi()
+  const period = { from: new Date(START - DAY).toISOString(), to: new Date(START).toISOString() }
+  expect(await start('k', { ...period, rule_set_version: 1 })).toMatchObject({
+    status: 400,
+    body: { error: 'invalid_request', details: [{ path: 'body', message: expect.stringContaining('rule_set_version') }] },
+  })
+})

@@ -84,6 +84,11 @@ test('only an administrator may force a promotion, and the audit says that it wa
   expect(actions()).toEqual(['set_challenger by olga', 'force_promote_challenger by root'])
 })
 
+test('a promotion with an unknown field is refused, because the field may be a misspelt `force`', async () => {
+  await post('challenger', { versions: NEXT })
+  expect(await post('promote', { forced: true })).toMatchObject({ status: 400, body: { details: [{ path: 'body' }] } })
+})
+
 test('a challenger that the model process has refused can be promoted only with force', async () => {
   const refused = { versions: NEXT, reason: 'payment_fraud 2: The model is too slow.' }
   const scoring = { versions: SHIPPED, champion: [0, 1, 2], challenger: undefined, policy: DEFAULT_POLICY }
@@ -135,6 +140,7 @@ test.each([
   [{ versions: { payment_fraud: '' } }, 'body.versions.payment_fraud'],
   [{ versions: { payment_fraud: 2 } }, 'body.versions.payment_fraud'],
   [{}, 'body.versions'],
+  [{ versions: null, version: '2' }, 'body'],
 ])('the challenger %j is refused', async (body, path) => {
   const { status, body: answer } = await post('challenger', body)
   expect([status, answer.error, answer.details[0].path]).toEqual([400, 'invalid_request', path])

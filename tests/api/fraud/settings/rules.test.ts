@@ -114,6 +114,20 @@ test('PUT replaces a rule, keeps its creator and creation time, and accepts a bo
   })
 })
 
+test('every 32-bit integer can be a priority', async () => {
+  const { send } = await settingsApi()
+  const [lowest, highest] = [-(2 ** 31), 2 ** 31 - 1]
+  for (const priority of [lowest, highest]) {
+    expect(await send('POST', 'rules', { body: { ...RULE, rule_id: `p${priority}`, priority } })).toMatchObject({
+      status: 201,
+      body: { priority },
+    })
+  }
+  for (const priority of [lowest - 1, highest + 1]) {
+    expect((await send('POST', 'rules', { body: { ...RULE, rule_id: 'outside', priority } })).status).toBe(400)
+  }
+})
+
 test('DELETE disables a rule, which is then listed only with all=true; remove=true removes it', async () => {
   const { send, settings } = await settingsApi()
   expect((await send('DELETE', 'rules/seed-tor')).status).toBe(204)
@@ -315,6 +329,27 @@ test('the audit is read in pages, and only a page with a single change contains 
   expect(audit.asked).toEqual([
     { subject: 'rule:v', offset: 20, limit: 10, maxTextBytes: 16_384 },
     { subject: '', offset: 0, limit: 1, maxTextBytes: 4 * 1_024 * 1_024 },
+  ])
+})
+
+test('the times in the states of the audit have the same form as all other times', async () => {
+  const { send, audit } = await settingsApi()
+  const at = Date.UTC(2026, 0, 15)
+  const [rule, snooze, models] = [{ created_at: at, updated_at: at, expires_at: null }, { until: at }, { champion: { since: at } }]
+  audit.rows = [rule, { version: 2, rules: [rule] }, snooze, models].map((state) => [
+    ...(['rules', 'roll_back_rules', 'olga', at, 2] as const),
+    null,
+    JSON.stringify(state),
+    0,
+  ])
+  const time = '2026-01-15T00:00:00.000Z'
+  const shownRule = { created_at: time, updated_at: time, expires_at: null }
+  const { changes } = (await send('GET', 'rules/audit')).body
+  expect(changes.map(({ after }: { after: unknown }) => after)).toEqual([
+    shownRule,
+    { version: 2, rules: [shownRule] },
+    { until: time },
+    { champion: { since: time } },
   ])
 })
 
