@@ -16,8 +16,8 @@ import type { ServiceRoutes } from '../kit/service-routes.ts'
 import { checkFor } from './check.ts'
 import { hashOfKey } from './core/caller.ts'
 import type { CounterStore } from './core/counter.ts'
+import type { FailOpenLimiter } from './core/fail-open-limiter.ts'
 import type { LimitedPaths } from './core/limited-paths.ts'
-import type { Limiter } from './core/limiter.ts'
 import type { LimitSettings } from './core/settings.ts'
 import { limitsErrors } from './errors.ts'
 import { ruleFrom, ruleJson } from './model.ts'
@@ -42,8 +42,7 @@ import { limitedClientId, usage } from './usage.ts'
 
 export interface LimitsDeps {
   readonly settings: LimitSettings
-  /** The limiter. It must fail open, as `failOpenLimiter` does. */
-  readonly limiter: Limiter
+  readonly limiter: FailOpenLimiter
   readonly counters: CounterStore
   /** The paths that this process limits. */
   readonly paths: LimitedPaths

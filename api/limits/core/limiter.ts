@@ -29,8 +29,11 @@ export interface RuleStatus extends LimitStatus {
 export type Verdict =
   /** No rule applies. */
   | { readonly outcome: 'unlimited' }
-  /** No decision was possible, for example because the rules have not been read yet. The request is allowed. */
-  | { readonly outcome: 'undecided'; readonly reason: FailureReason | 'rules_not_ready' | 'fault' }
+  /**
+   * No decision was possible, for example because the rules, or the API key that alone identifies the caller, have not
+   * been read yet. The request is allowed.
+   */
+  | { readonly outcome: 'undecided'; readonly reason: FailureReason | 'rules_not_ready' | 'keys_not_ready' | 'fault' }
   | {
       readonly outcome: 'allowed' | 'refused'
       /** The strictest rule that may refuse requests; undefined if every rule that applies only logs. */

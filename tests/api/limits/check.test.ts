@@ -101,12 +101,13 @@ test('attempts to guess a key are counted against the address', async () => {
 })
 
 test('while keys are loading, no caller is refused because of a key, and callers known only by a key do not share a counter', async () => {
-  const { check, keys, counts } = gateway()
+  const { check, keys, counts, told } = gateway()
   keys.areKeysLoading = true
   for (let request = 0; request < 3; request++) {
     expect(await check({ api_key: KEY })).toMatchObject({ allowed: true, reason: 'limiter_unavailable' })
   }
   expect(counts.size).toBe(0)
+  expect(told.metrics).toEqual(Array(3).fill({ outcome: 'undecided', reason: 'keys_not_ready' }))
   expect(await check({ api_key: KEY, user_id: '42' })).toMatchObject({ reason: 'within_limits', client_id: 'user:42' })
   expect(await check({ api_key: KEY, ip: '192.0.2.1' })).toMatchObject({ reason: 'within_limits', client_id: 'ip:192.0.2.1' })
 })
