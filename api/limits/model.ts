@@ -3,7 +3,7 @@ import type { LimitRule } from '../../schemas/limits/types.ts'
 import { normalised } from '../../schemas/normalised.ts'
 import { parsePattern } from './core/endpoint-pattern.ts'
 import type { LimitedPaths } from './core/limited-paths.ts'
-import { normalisedPath } from './core/normalised-path.ts'
+import { normalisedPattern } from './core/normalised-path.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_RULE_ID = 100
@@ -50,8 +50,8 @@ const Match = z.strictObject({
     .openapi({ description: "The caller's tier, or `*` for all tiers." }),
   endpoint_pattern: z
     .string()
+    .overwrite(normalisedPattern)
     .max(MAX_PATTERN)
-    .overwrite(normalisedPath)
     .refine((text) => parsePattern(text) !== undefined, 'must be an exact path, /a/prefix/* or *, optionally after a method: POST /a/*')
     .refine((text) => parsePattern(text)?.method !== 'HEAD', 'must name GET instead of HEAD, because HEAD counts as GET')
     .openapi({ description: '`/exact/path`, `/a/prefix/*` or `*`. An HTTP method may precede it.', example: 'GET /api/v1/products/*' }),
@@ -255,7 +255,7 @@ const NOT_LIMITED_HERE =
 
 /** Returns the warnings about a rule that cannot apply as its author probably expects. */
 function warningsOf({ endpoint_pattern }: LimitRule, paths: LimitedPaths): string[] {
-  const pattern = normalisedPath(endpoint_pattern)
+  const pattern = normalisedPattern(endpoint_pattern)
   if (!paths.canApply(pattern)) return [NOT_LIMITED_HERE]
   const instead = paths.patternsInstead(pattern)
   if (instead.length === 0) return []

@@ -11,8 +11,8 @@ import type { CompiledRule } from './rule.ts'
 export interface LimitedRequest {
   readonly method: string
   /**
-   * The path as the router parses it or, for a gateway's request, in normalised spelling. A different spelling of a
-   * path therefore does not bypass its rule. For a route with `countsAs`, that path replaces the path of the request.
+   * The path in normalised spelling, so that a different spelling of a path does not bypass its rule. For a route with
+   * `countsAs`, that path replaces the path of the request.
    */
   readonly path: string
   readonly caller: LimitedCaller

@@ -9,6 +9,7 @@ import { failOpenLimiter } from './fail-open-limiter.ts'
 import { type FailedOpen, failOpenWarning, withoutStore } from './fail-open-warning.ts'
 import { limiter, type RuleStatus } from './limiter.ts'
 import { compileRules } from './matching.ts'
+import { normalisedPath, normalisedPattern } from './normalised-path.ts'
 import { ownCounts } from './own-counts.ts'
 import { rateHeaders, refusalFields } from './rate-headers.ts'
 import { type RedisClient, redisScripts } from './redis-scripts.ts'
@@ -89,7 +90,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   const trusted = addressRanges(options.trustedProxies ?? LOOPBACK)
   const rules = options.rules.map(ruleOf)
   assertValid(rules)
-  const table = compileRules(rules, keyPrefix)
+  const table = compileRules(rules.map(withNormalisedPattern), keyPrefix)
   const scripts = redisScripts(options.redis)
   const monotonic = () => performance.now()
   const warning = failOpenWarning((failedOpen) => safely(() => (options.warn ?? processWarning)(failedOpen)))
@@ -139,7 +140,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   async function rateLimited(c: Context, next: () => Promise<void>) {
     const caller = isPreflight(c) ? undefined : callerOf(c)
     if (caller === undefined) return await next()
-    const verdict = await limits.decide({ method: c.req.method, path: c.req.path, caller })
+    const verdict = await limits.decide({ method: c.req.method, path: normalisedPath(c.req.path), caller })
     const headers = rateHeaders(verdict)
     if ('violations' in verdict) for (const status of verdict.violations) safely(() => options.onViolation?.(status, caller))
     if (verdict.outcome === 'refused') return c.json(refusalBody(c, verdict.strictest!), 429, headers)
@@ -170,6 +171,10 @@ function assertValid(rules: readonly LimitRule[]): void {
     if (ids.has(rule_id)) throw fault('another rule has the same rule_id, so the two would share their counters')
     ids.add(rule_id)
   }
+}
+
+function withNormalisedPattern(rule: LimitRule): LimitRule {
+  return { ...rule, endpoint_pattern: normalisedPattern(rule.endpoint_pattern) }
 }
 
 function isCount(value: number, least: number): boolean {

@@ -70,6 +70,11 @@ test('the case of hexadecimal digits in a path does not matter, and encoded deli
   expect(told.records.map(([{ path }]) => path)).toEqual(['/f%C3%BCr', '/a%2Fb', '/a%2Fb%', '/~user'])
 })
 
+test.each(['/für', '/f%c3%bcr'])('the rule for a path with an umlaut also applies to %s', async (path) => {
+  const { check } = gateway([{ rule_id: 'exact', endpoint_pattern: '/f%C3%BCr', limit_count: 1, window_seconds: 60 }])
+  expect(await check({ api_key: KEY, path })).toMatchObject({ rule_id: 'exact' })
+})
+
 test('callers of a gateway are counted by their IPv4 address, even if the gateway sends it as an IPv4-mapped IPv6 address', async () => {
   const { check } = gateway()
   const ids = []

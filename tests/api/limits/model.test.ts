@@ -52,6 +52,8 @@ test('the encoding of a pattern is normalised like that of a checked path, so th
   expect(stored('GET /a/%7Euser/*')).toBe('GET /a/~user/*')
   expect(stored('/f%c3%bcr')).toBe('/f%C3%BCr')
   expect(stored('/a%2fb')).toBe('/a%2Fb')
+  expect(stored('POST /für/*')).toBe('POST /f%C3%BCr/*')
+  expect(stored('/%7Bid%7D/%2a')).toBe('/{id}/%2A')
 })
 
 test('the numbers of a rule have documented bounds and defaults', () => {

@@ -63,6 +63,16 @@ test('preflights are not counted, but other OPTIONS requests are', async () => {
   expect([...counts.values()]).toEqual([1])
 })
 
+test.each([
+  ['/te%78t', '/text'],
+  ['/text', '/te%78t'],
+  ['/über%20uns', '/%C3%BCber%20uns'],
+  ['/%c3%bcber%20uns', '/über%20uns'],
+])('the rule for %s applies to requests for %s', async (endpoint_pattern, path) => {
+  const { ask } = limitedApp({ rules: [{ ...RULE, endpoint_pattern }] })
+  expect((await ask(path)).headers.get('x-ratelimit-limit')).toBe('2')
+})
+
 test("an app's prefix is part of the keys of its counters, and must not contain braces", async () => {
   const { ask, counts } = limitedApp({ keyPrefix: 'shop' })
   await ask('/text')
