@@ -256,9 +256,8 @@ const NOT_LIMITED_HERE =
 /** Returns the warnings about a rule that cannot apply as its author probably expects. */
 function warningsOf({ endpoint_pattern }: LimitRule, paths: LimitedPaths): string[] {
   const pattern = normalisedPattern(endpoint_pattern)
-  if (!paths.canApply(pattern)) return [NOT_LIMITED_HERE]
   const instead = paths.patternsInstead(pattern)
-  if (instead.length === 0) return []
+  if (instead.length === 0) return paths.canApply(pattern) ? [] : [NOT_LIMITED_HERE]
   return [
     `No request to this process is matched as a request to this path, so the rule applies only to requests that a gateway submits (POST /api/v1/rate-limits/check). To limit the requests here, use the pattern ${instead.join(' or ')}.`,
   ]

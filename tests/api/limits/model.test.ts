@@ -12,12 +12,14 @@ test('a rule for a path that no service limits is shown with a warning', () => {
 })
 
 test('a rule is shown with a warning if requests to its exact path count as requests to another path', () => {
-  const paths = limitedPaths(['/api/v1/*', '/v1/blocks/*'])
+  const paths = limitedPaths(['/api/v1/*', '/v1/blocks/*', '/shop'])
   paths.addRoute({ method: 'POST', path: '/api/v1/urls', countsAs: undefined })
   paths.addRoute({ method: 'POST', path: '/api/v1/urls/bulk', countsAs: '/api/v1/urls' })
   paths.addRoute({ method: 'DELETE', path: '/api/v1/urls/{short_code}', countsAs: '/api/v1/urls/{short_code}' })
   paths.addRoute({ method: 'GET', path: '/api/v1/urls/{short_code}/stats', countsAs: '/api/v1/urls/{short_code}/stats' })
   paths.addRoute({ method: 'PUT', path: '/v1/blocks/{user_id}', countsAs: undefined })
+  paths.addRoute({ method: 'GET', path: '/shop/products/{product_id}', countsAs: '/shop' })
+  paths.addRoute({ method: 'GET', path: '/free/{id}', countsAs: undefined })
   const warnings = (endpoint_pattern: string) =>
     ruleJson(ruleOf({ rule_id: 'r', endpoint_pattern, limit_count: 1, window_seconds: 60 }), paths).warnings
   const warning = (pattern: string) => [expect.stringContaining(`use the pattern ${pattern}.`)]
@@ -28,6 +30,11 @@ test('a rule is shown with a warning if requests to its exact path count as requ
   expect(warnings('POST /api/v1/urls/bulk')).toEqual(warning('POST /api/v1/urls'))
   expect(warnings('/api/v1/urls/bulk')).toEqual(warning('/api/v1/urls'))
   expect(warnings('PUT /v1/blocks/{user_id}')).toEqual(warning('PUT /v1/blocks/*'))
+  // The rule's own path is not limited, but the path that its requests are matched as is.
+  expect(warnings('GET /shop/products/1')).toEqual(warning('GET /shop'))
+  expect(warnings('/free/{id}')).toEqual([expect.stringContaining('limits no path')])
+  // A parameter is never empty, so this path belongs to no endpoint, and requests to unknown paths are counted.
+  expect(warnings('/api/v1/urls/')).toEqual([])
   const applying = ['/api/v1/urls', '/api/v1/urls/{short_code}', 'GET /api/v1/urls/{short_code}/stats', '/api/v1/urls/*', '*']
   for (const pattern of [...applying, '/v1/blocks/5', 'GET /api/v1/nothing']) expect([pattern, warnings(pattern)]).toEqual([pattern, []])
 })
