@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { LimitRule } from '../../schemas/limits/types.ts'
+import type { LimitClient, LimitRule } from '../../schemas/limits/types.ts'
 import { normalised } from '../../schemas/normalised.ts'
 import { parsePattern } from './core/endpoint-pattern.ts'
 import type { LimitedPaths } from './core/limited-paths.ts'
@@ -205,8 +205,8 @@ export const AuditSchema = z
         action: z.string(),
         actor: z.string(),
         at: z.string(),
-        before: z.unknown(),
-        after: z.unknown(),
+        before: z.unknown().openapi({ description: 'The rule or key as other endpoints show it; null if there was none.' }),
+        after: z.unknown().openapi({ description: 'The rule or key as other endpoints show it.' }),
       }),
     ),
   })
@@ -268,6 +268,11 @@ function warningsOf({ endpoint_pattern }: LimitRule, paths: LimitedPaths): strin
  * @param paths the paths that this process limits
  */
 export function ruleJson(rule: LimitRule, paths: LimitedPaths): z.output<typeof RuleSchema> {
+  return { ...settingJson(rule), warnings: warningsOf(rule, paths) }
+}
+
+/** Returns the fields of a rule that an administrator has set, and its status and times. */
+export function settingJson(rule: LimitRule): Omit<z.output<typeof RuleSchema>, 'warnings'> {
   return {
     rule_id: rule.rule_id,
     match: { tier: rule.tier, endpoint_pattern: rule.endpoint_pattern, key: [...rule.key] },
@@ -276,8 +281,25 @@ export function ruleJson(rule: LimitRule, paths: LimitedPaths): z.output<typeof 
     action: rule.action,
     burst_allowance: rule.burst_allowance,
     status: rule.is_active ? 'active' : 'inactive',
-    created_at: new Date(rule.created_at).toISOString(),
-    updated_at: new Date(rule.updated_at).toISOString(),
-    warnings: warningsOf(rule, paths),
+    created_at: isoTime(rule.created_at),
+    updated_at: isoTime(rule.updated_at),
   }
+}
+
+/** Returns the properties of an API key as the API shows them. */
+export function keyJson({
+  key_id,
+  client_id,
+  tier,
+  label,
+  created_at,
+  revoked_at,
+}: Omit<LimitClient, 'key_hash'>): z.output<typeof KeySchema> {
+  const times = { created_at: isoTime(created_at), revoked_at: revoked_at === null ? null : isoTime(revoked_at) }
+  return { key_id, client_id, tier, label, ...times }
+}
+
+/** Formats a time in epoch ms. */
+export function isoTime(time: number): string {
+  return new Date(time).toISOString()
 }
