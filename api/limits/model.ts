@@ -13,7 +13,8 @@ const MAX_LABEL = 200
 /** Maximum length of a window: one year. A limit over a longer window would not be a rate. */
 const MAX_WINDOW_SECONDS = 31_536_000
 const MAX_COST = 1_000
-const MAX_PATH = 2_048
+/** Maximum lengths of a gateway's path and API key. They exceed what gateways accept in a request line or a header. */
+const MAX_TARGET = 65_536
 const MAX_ADDRESS = 64
 
 /** Tiers of API keys. Callers without a key have the tier `free`. */
@@ -149,9 +150,13 @@ export const UsageSchema = z
 
 export const CheckBody = z
   .strictObject({
-    method: z.string().regex(/^[A-Z]{3,10}$/, 'must be a method in capitals'),
-    path: z.string().regex(/^\//, 'must begin with /').max(MAX_PATH),
-    api_key: z.string().min(1).max(256).optional().openapi({ description: "The caller's X-Api-Key." }),
+    // A client may send any method, path and key. An error would leave the gateway without a decision about its request.
+    method: z
+      .string()
+      .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/, 'must be an HTTP method of at most 64 characters')
+      .overwrite((method) => method.toUpperCase()),
+    path: z.string().regex(/^\//, 'must begin with /').max(MAX_TARGET).openapi({ description: 'With or without a query.' }),
+    api_key: z.string().min(1).max(MAX_TARGET).optional().openapi({ description: "The caller's X-Api-Key." }),
     user_id: z
       .string()
       .regex(/^[A-Za-z0-9._-]{1,100}$/, 'must have 1 to 100 characters from A-Z a-z 0-9 . _ -')

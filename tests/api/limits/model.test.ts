@@ -104,3 +104,11 @@ test('a gateway must name the caller by key, user or address, and a check counts
   expect([0, 1, 1_000, 1_001].map((cost) => isCheck({ user_id: '42', cost }))).toEqual([false, true, true, false])
   expect(CheckBody.parse({ method: 'GET', path: '/a', user_id: '42' }).cost).toBe(1)
 })
+
+test('a gateway gets a decision about every method, long query and long key that a client may send', () => {
+  const parsed = (fields: object) => CheckBody.parse({ method: 'GET', path: '/a', user_id: '42', ...fields })
+  for (const method of ['M-SEARCH', 'UNSUBSCRIBE', 'X']) expect(parsed({ method }).method).toBe(method)
+  expect(parsed({ method: 'get' }).method).toBe('GET')
+  parsed({ path: `/a?q=${'x'.repeat(10_000)}`, api_key: 'x'.repeat(10_000) })
+  expect(CheckBody.safeParse({ method: 'GET /', path: '/a', user_id: '42' }).success).toBe(false)
+})
