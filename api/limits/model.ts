@@ -150,7 +150,7 @@ export const UsageSchema = z
 
 export const CheckBody = z
   .strictObject({
-    // A client may send any method, path and key. An error would leave the gateway without a decision about its request.
+    // Clients may send any method, path and key. An error would leave the gateway without a decision.
     method: z
       .string()
       .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/, 'must be an HTTP method of at most 64 characters')
