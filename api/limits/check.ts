@@ -2,29 +2,28 @@ import { isIP } from 'node:net'
 import { limitedAddress } from '../kit/client-address.ts'
 import { invalidRequest } from '../kit/errors.ts'
 import { type ApiClients, callerOf } from './core/caller.ts'
-import type { Limiter, Verdict } from './core/limiter.ts'
+import type { FailOpenLimiter } from './core/fail-open-limiter.ts'
+import type { Verdict } from './core/limiter.ts'
 import { normalisedPath } from './core/normalised-path.ts'
 import { rateHeaders } from './core/rate-headers.ts'
 import type { CheckInput } from './model.ts'
 
 /** Address that is used if a gateway sends no address. */
 const NO_ADDRESS = ''
-const KEYS_NOT_READY: Verdict = { outcome: 'undecided', reason: 'rules_not_ready' }
 const REASONS = { unlimited: 'no_rule', undecided: 'limiter_unavailable', allowed: 'within_limits', refused: 'over_limit' } as const
 
 /**
  * Decides whether a request to another gateway is allowed. The rules are the same as for requests to this API.
- * @param limiter must fail open, as `failOpenLimiter` does
  * @param isMemoryShort returns whether Redis is almost full, so that IPv6 addresses must be counted by /48
  */
-export async function checkFor(input: CheckInput, limiter: Limiter, clients: ApiClients, isMemoryShort: () => boolean) {
+export async function checkFor(input: CheckInput, limiter: FailOpenLimiter, clients: ApiClients, isMemoryShort: () => boolean) {
   const { method, cost, api_key: apiKey, user_id: userId } = input
   const path = normalisedPath(withoutQuery(input.path))
   const ip = addressOf(input, isMemoryShort())
   const { caller, isKeyRefused, areKeysLoading } = callerOf({ apiKey, userId, ip }, clients)
   // While the keys are being loaded, callers that are identified only by a key must not share one counter.
   const isNobody = areKeysLoading && userId === undefined && ip === NO_ADDRESS
-  const verdict: Verdict = isNobody ? KEYS_NOT_READY : await limiter.decide({ method, path, caller, cost })
+  const verdict: Verdict = isNobody ? limiter.allowUnidentified() : await limiter.decide({ method, path, caller, cost })
   const isDecided = 'violations' in verdict
   const isWithin = verdict.outcome !== 'refused'
   return {

@@ -9,7 +9,7 @@ export const limitsErrors = defineErrors({
   rule_not_found: {
     status: 404,
     when: 'no rule has this rule_id, or the rule to be deleted is already inactive',
-    message: 'No rule has this rule_id, or the rule is already inactive.',
+    message: 'No rule has this rule_id.',
   },
   client_not_found: {
     status: 404,

@@ -13,14 +13,15 @@ import { ApiError, errors } from '../kit/errors.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { bind, type HandlerInput } from '../kit/route.ts'
 import type { ServiceRoutes } from '../kit/service-routes.ts'
+import { auditedJson } from './audit.ts'
 import { checkFor } from './check.ts'
 import { hashOfKey } from './core/caller.ts'
 import type { CounterStore } from './core/counter.ts'
+import type { FailOpenLimiter } from './core/fail-open-limiter.ts'
 import type { LimitedPaths } from './core/limited-paths.ts'
-import type { Limiter } from './core/limiter.ts'
 import type { LimitSettings } from './core/settings.ts'
 import { limitsErrors } from './errors.ts'
-import { ruleFrom, ruleJson } from './model.ts'
+import { isoTime, keyJson, ruleFrom, ruleJson } from './model.ts'
 import {
   auditRoute,
   checkRoute,
@@ -42,8 +43,7 @@ import { limitedClientId, usage } from './usage.ts'
 
 export interface LimitsDeps {
   readonly settings: LimitSettings
-  /** The limiter. It must fail open, as `failOpenLimiter` does. */
-  readonly limiter: Limiter
+  readonly limiter: FailOpenLimiter
   readonly counters: CounterStore
   /** The paths that this process limits. */
   readonly paths: LimitedPaths
@@ -102,7 +102,11 @@ export function limitsHandlers({
     command: Omit<LimitCommand, 'actor' | 'client'>,
   ) {
     const answer = await change(from, ruleSubject(ruleId), asked, { ...command, client: null })
-    if (answer.outcome !== 'done') throw new ApiError(answer.outcome === 'exists' ? limitsErrors.rule_exists : limitsErrors.rule_not_found)
+    if (answer.outcome === 'exists') throw new ApiError(limitsErrors.rule_exists)
+    if (answer.outcome !== 'done') {
+      const message = command.action === 'delete_rule' ? 'No rule has this rule_id, or the rule is already inactive.' : undefined
+      throw new ApiError(limitsErrors.rule_not_found, { message })
+    }
     const rule = answer.rule!
     await untilSeen(() => (settings.rule(ruleId)?.updated_at ?? 0) >= rule.updated_at && settings.areRulesInForce())
     return rule
@@ -214,7 +218,12 @@ export function limitsHandlers({
       bind(simulateRoute, async ({ body }) => jsonAnswer(200, await simulate(ruleFrom('draft', body), tables, now()), PRIVATE)),
       bind(auditRoute, async ({ query }) => {
         const changes = await readAudit(tables, query.subject, offsetOf(query))
-        const shown = changes.map((one) => ({ ...one, at: isoTime(one.at), before: parsed(one.before), after: parsed(one.after) }))
+        const shown = changes.map((one) => ({
+          ...one,
+          at: isoTime(one.at),
+          before: auditedJson(one.before),
+          after: auditedJson(one.after),
+        }))
         return jsonAnswer(200, { changes: shown }, PRIVATE)
       }),
       bind(violationsRoute, async ({ query }) => {
@@ -241,17 +250,4 @@ function pageOf<T>(all: readonly T[], query: PageQuery): readonly T[] {
 
 function pageFields({ page, limit }: PageQuery): PageQuery {
   return { page, limit }
-}
-
-function isoTime(time: number): string {
-  return new Date(time).toISOString()
-}
-
-function parsed(text: string | null): unknown {
-  return text === null ? null : JSON.parse(text)
-}
-
-function keyJson({ key_id, client_id, tier, label, created_at, revoked_at }: LimitClient) {
-  const times = { created_at: isoTime(created_at), revoked_at: revoked_at === null ? null : isoTime(revoked_at) }
-  return { key_id, client_id, tier, label, ...times }
 }

@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi'
-import type { LimitRule } from '../../schemas/limits/types.ts'
+import type { LimitClient, LimitRule } from '../../schemas/limits/types.ts'
 import { normalised } from '../../schemas/normalised.ts'
 import { parsePattern } from './core/endpoint-pattern.ts'
 import type { LimitedPaths } from './core/limited-paths.ts'
-import { normalisedPath } from './core/normalised-path.ts'
+import { normalisedPattern } from './core/normalised-path.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_RULE_ID = 100
@@ -13,7 +13,8 @@ const MAX_LABEL = 200
 /** Maximum length of a window: one year. A limit over a longer window would not be a rate. */
 const MAX_WINDOW_SECONDS = 31_536_000
 const MAX_COST = 1_000
-const MAX_PATH = 2_048
+/** Maximum lengths of a gateway's path and API key. They exceed what gateways accept in a request line or a header. */
+const MAX_TARGET = 65_536
 const MAX_ADDRESS = 64
 
 /** Tiers of API keys. Callers without a key have the tier `free`. */
@@ -50,8 +51,8 @@ const Match = z.strictObject({
     .openapi({ description: "The caller's tier, or `*` for all tiers." }),
   endpoint_pattern: z
     .string()
+    .overwrite(normalisedPattern)
     .max(MAX_PATTERN)
-    .overwrite(normalisedPath)
     .refine((text) => parsePattern(text) !== undefined, 'must be an exact path, /a/prefix/* or *, optionally after a method: POST /a/*')
     .refine((text) => parsePattern(text)?.method !== 'HEAD', 'must name GET instead of HEAD, because HEAD counts as GET')
     .openapi({ description: '`/exact/path`, `/a/prefix/*` or `*`. An HTTP method may precede it.', example: 'GET /api/v1/products/*' }),
@@ -149,9 +150,13 @@ export const UsageSchema = z
 
 export const CheckBody = z
   .strictObject({
-    method: z.string().regex(/^[A-Z]{3,10}$/, 'must be a method in capitals'),
-    path: z.string().regex(/^\//, 'must begin with /').max(MAX_PATH),
-    api_key: z.string().min(1).max(256).optional().openapi({ description: "The caller's X-Api-Key." }),
+    // Clients may send any method, path and key. An error would leave the gateway without a decision.
+    method: z
+      .string()
+      .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/, 'must be an HTTP method of at most 64 characters')
+      .overwrite((method) => method.toUpperCase()),
+    path: z.string().regex(/^\//, 'must begin with /').max(MAX_TARGET).openapi({ description: 'With or without a query.' }),
+    api_key: z.string().min(1).max(MAX_TARGET).optional().openapi({ description: "The caller's X-Api-Key." }),
     user_id: z
       .string()
       .regex(/^[A-Za-z0-9._-]{1,100}$/, 'must have 1 to 100 characters from A-Z a-z 0-9 . _ -')
@@ -205,8 +210,8 @@ export const AuditSchema = z
         action: z.string(),
         actor: z.string(),
         at: z.string(),
-        before: z.unknown(),
-        after: z.unknown(),
+        before: z.unknown().openapi({ description: 'The rule or key as other endpoints show it; null if there was none.' }),
+        after: z.unknown().openapi({ description: 'The rule or key as other endpoints show it.' }),
       }),
     ),
   })
@@ -255,10 +260,9 @@ const NOT_LIMITED_HERE =
 
 /** Returns the warnings about a rule that cannot apply as its author probably expects. */
 function warningsOf({ endpoint_pattern }: LimitRule, paths: LimitedPaths): string[] {
-  const pattern = normalisedPath(endpoint_pattern)
-  if (!paths.canApply(pattern)) return [NOT_LIMITED_HERE]
+  const pattern = normalisedPattern(endpoint_pattern)
   const instead = paths.patternsInstead(pattern)
-  if (instead.length === 0) return []
+  if (instead.length === 0) return paths.canApply(pattern) ? [] : [NOT_LIMITED_HERE]
   return [
     `No request to this process is matched as a request to this path, so the rule applies only to requests that a gateway submits (POST /api/v1/rate-limits/check). To limit the requests here, use the pattern ${instead.join(' or ')}.`,
   ]
@@ -269,6 +273,11 @@ function warningsOf({ endpoint_pattern }: LimitRule, paths: LimitedPaths): strin
  * @param paths the paths that this process limits
  */
 export function ruleJson(rule: LimitRule, paths: LimitedPaths): z.output<typeof RuleSchema> {
+  return { ...settingJson(rule), warnings: warningsOf(rule, paths) }
+}
+
+/** Returns the fields of a rule that an administrator has set, and its status and times. */
+export function settingJson(rule: LimitRule): Omit<z.output<typeof RuleSchema>, 'warnings'> {
   return {
     rule_id: rule.rule_id,
     match: { tier: rule.tier, endpoint_pattern: rule.endpoint_pattern, key: [...rule.key] },
@@ -277,8 +286,25 @@ export function ruleJson(rule: LimitRule, paths: LimitedPaths): z.output<typeof 
     action: rule.action,
     burst_allowance: rule.burst_allowance,
     status: rule.is_active ? 'active' : 'inactive',
-    created_at: new Date(rule.created_at).toISOString(),
-    updated_at: new Date(rule.updated_at).toISOString(),
-    warnings: warningsOf(rule, paths),
+    created_at: isoTime(rule.created_at),
+    updated_at: isoTime(rule.updated_at),
   }
+}
+
+/** Returns the properties of an API key as the API shows them. */
+export function keyJson({
+  key_id,
+  client_id,
+  tier,
+  label,
+  created_at,
+  revoked_at,
+}: Omit<LimitClient, 'key_hash'>): z.output<typeof KeySchema> {
+  const times = { created_at: isoTime(created_at), revoked_at: revoked_at === null ? null : isoTime(revoked_at) }
+  return { key_id, client_id, tier, label, ...times }
+}
+
+/** Formats a time in epoch ms. */
+export function isoTime(time: number): string {
+  return new Date(time).toISOString()
 }

@@ -74,7 +74,7 @@ export const replaceRuleRoute = defineRoute({
   operationId: 'replaceRateLimitRule',
   summary: 'Replace a rule',
   description:
-    'Replaces all fields of a rule. Omitted fields get their defaults. Counters continue unless the key, the window or the algorithm changes. If the rule was deleted, it becomes active again.',
+    'Replaces all fields of a rule. Omitted fields get their defaults. Counters continue unless the window, the algorithm, or the identity of those who are counted changes. If the rule was deleted, it becomes active again.',
   auth: ADMIN,
   idempotent: true,
   params: ruleParams,

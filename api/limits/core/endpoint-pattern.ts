@@ -10,7 +10,7 @@ export interface EndpointPattern {
 /**
  * Matches an optional method in upper case and a space, followed by `*` or an absolute path. The path may end in `/*`.
  */
-const PATTERN = /^(?:([A-Z]{3,10}) )?(?:(\*)|(\/[^\s*?#]*\/|\/)\*|(\/[^\s*?#]*))$/
+const PATTERN = /^(?:([A-Z][A-Z-]{2,31}) )?(?:(\*)|(\/[^\s*?#]*\/|\/)\*|(\/[^\s*?#]*))$/
 
 /** Parses a pattern. Returns undefined if the text is not a pattern. */
 export function parsePattern(text: string): EndpointPattern | undefined {

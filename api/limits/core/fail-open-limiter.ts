@@ -13,6 +13,15 @@ export interface DecisionObserver {
   recordingFailed(cause: Error): void
 }
 
+/** A limiter that fails open and reports every decision. */
+export interface FailOpenLimiter extends Limiter {
+  /**
+   * Allows a request whose caller cannot be identified, because the API keys have not been read yet. Reports the
+   * request to the observer only, because records need a caller.
+   */
+  allowUnidentified(): Verdict
+}
+
 export interface FailOpenLimiterOptions {
   readonly limiter: Limiter
   readonly observer: DecisionObserver
@@ -25,11 +34,11 @@ export interface FailOpenLimiterOptions {
  * Decides with a limiter and reports every decision. If the limiter fails, the request is allowed. If a report fails,
  * the decision still applies.
  */
-export function failOpenLimiter({ limiter, observer, monotonic, onDecision }: FailOpenLimiterOptions): Limiter {
-  function reported(request: LimitedRequest, startedAt: number, verdict: Verdict): Verdict {
+export function failOpenLimiter({ limiter, observer, monotonic, onDecision }: FailOpenLimiterOptions): FailOpenLimiter {
+  function reported(request: LimitedRequest | undefined, startedAt: number, verdict: Verdict): Verdict {
     try {
       observer.decided(verdict, monotonic() - startedAt)
-      onDecision?.(request, verdict)
+      if (request !== undefined) onDecision?.(request, verdict)
     } catch (error) {
       observer.recordingFailed(error as Error)
     }
@@ -55,5 +64,6 @@ export function failOpenLimiter({ limiter, observer, monotonic, onDecision }: Fa
         return faulty(request, startedAt, error as Error)
       }
     },
+    allowUnidentified: () => reported(undefined, monotonic(), { outcome: 'undecided', reason: 'keys_not_ready' }),
   }
 }

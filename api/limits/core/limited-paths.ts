@@ -10,7 +10,7 @@ export interface LimitedPaths {
   addRoute(route: LimitedRoute): void
   /**
    * Suggests patterns for a rule that names the exact path of an endpoint but can apply to no request. The requests to
-   * such an endpoint are matched by a different path. Returns an empty list for all other rules.
+   * such an endpoint are matched by a different path, which is limited. Returns an empty list for all other rules.
    */
   patternsInstead(endpointPattern: string): string[]
 }
@@ -29,6 +29,11 @@ export function limitedPaths(declared: Iterable<string>): LimitedPaths {
 
   const routes: LimitedRoute[] = []
 
+  function canApply(endpointPattern: string): boolean {
+    const rule = parsePattern(endpointPattern)
+    return rule !== undefined && patterns.some((pattern) => sharesPaths(pattern, rule))
+  }
+
   return {
     addRoute: (route) => void routes.push(route),
     patternsInstead(endpointPattern) {
@@ -40,13 +45,10 @@ export function limitedPaths(declared: Iterable<string>): LimitedPaths {
       const same = possible.filter(({ path }) => path === named)
       const meant = same.length > 0 ? same : possible.filter(({ path }) => fits(named, path))
       const paths = new Set(meant.map(({ path, countsAs }) => countsAs ?? `${path.slice(0, path.indexOf('{'))}*`))
-      return Array.from(paths, (path) => (method === undefined ? path : `${method} ${path}`))
+      return Array.from(paths, (path) => (method === undefined ? path : `${method} ${path}`)).filter(canApply)
     },
     covers: (path) => patterns.some((pattern) => matchesPath(pattern, path)),
-    canApply(endpointPattern) {
-      const rule = parsePattern(endpointPattern)
-      return rule !== undefined && patterns.some((pattern) => sharesPaths(pattern, rule))
-    },
+    canApply,
   }
 }
 
@@ -60,5 +62,8 @@ function appliesTo({ path: named }: EndpointPattern, { path, countsAs }: Limited
 /** Returns whether a path matches a route. The route's parameters are segments in braces. */
 function fits(path: string, route: string): boolean {
   const [given, segments] = [path.split('/'), route.split('/')]
-  return given.length === segments.length && segments.every((segment, at) => segment.startsWith('{') || segment === given[at])
+  return (
+    given.length === segments.length &&
+    segments.every((segment, at) => (segment.startsWith('{') ? given[at] !== '' : segment === given[at]))
+  )
 }

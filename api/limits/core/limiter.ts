@@ -11,8 +11,8 @@ import type { CompiledRule } from './rule.ts'
 export interface LimitedRequest {
   readonly method: string
   /**
-   * The path as the router parses it or, for a gateway's request, in normalised spelling. A different spelling of a
-   * path therefore does not bypass its rule. For a route with `countsAs`, that path replaces the path of the request.
+   * The path in normalised spelling, so that a different spelling of a path does not bypass its rule. For a route with
+   * `countsAs`, that path replaces the path of the request.
    */
   readonly path: string
   readonly caller: LimitedCaller
@@ -29,8 +29,11 @@ export interface RuleStatus extends LimitStatus {
 export type Verdict =
   /** No rule applies. */
   | { readonly outcome: 'unlimited' }
-  /** No decision was possible, for example because the rules have not been read yet. The request is allowed. */
-  | { readonly outcome: 'undecided'; readonly reason: FailureReason | 'rules_not_ready' | 'fault' }
+  /**
+   * No decision was possible, for example because the rules, or the API key that alone identifies the caller, have not
+   * been read yet. The request is allowed.
+   */
+  | { readonly outcome: 'undecided'; readonly reason: FailureReason | 'rules_not_ready' | 'keys_not_ready' | 'fault' }
   | {
       readonly outcome: 'allowed' | 'refused'
       /** The strictest rule that may refuse requests; undefined if every rule that applies only logs. */

@@ -9,6 +9,7 @@ import { failOpenLimiter } from './fail-open-limiter.ts'
 import { type FailedOpen, failOpenWarning, withoutStore } from './fail-open-warning.ts'
 import { limiter, type RuleStatus } from './limiter.ts'
 import { compileRules } from './matching.ts'
+import { normalisedPath, normalisedPattern } from './normalised-path.ts'
 import { ownCounts } from './own-counts.ts'
 import { rateHeaders, refusalFields } from './rate-headers.ts'
 import { type RedisClient, redisScripts } from './redis-scripts.ts'
@@ -26,7 +27,7 @@ export interface RateLimitOptions {
    * Identifies the caller of a request.
    * @default the client's address, or its /64 for IPv6. `X-Forwarded-For` is used if it comes from `trustedProxies`.
    */
-  callerOf?(c: Context): LimitedCaller
+  callerOf?(c: Context): LimitedCaller | Promise<LimitedCaller>
   /**
    * Addresses and CIDR ranges of the proxies whose `X-Forwarded-For` is trusted.
    * @default loopback
@@ -76,8 +77,8 @@ const WARNING = 'RateLimitWarning'
 /**
  * Creates a middleware that limits the request rates of a Hono app. A request over its limit gets a 429. If a rule that
  * rejects applies to a request, the response gets the rate-limit headers. If Redis does not respond within 5 ms, this
- * process falls back to its own counts. If the limiter or `callerOf` throws, the request proceeds. Preflight requests
- * of browsers are not counted.
+ * process falls back to its own counts. If the limiter fails, or `callerOf` throws or rejects, the request proceeds.
+ * Preflight requests of browsers are not counted.
  * @throws Error that names a rule that is not valid. Such a rule would never apply, would fail for every request, or
  * would share its counters with another rule. Also throws Error if `keyPrefix` contains braces or a trusted proxy is
  * neither an address nor a CIDR range.
@@ -89,7 +90,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   const trusted = addressRanges(options.trustedProxies ?? LOOPBACK)
   const rules = options.rules.map(ruleOf)
   assertValid(rules)
-  const table = compileRules(rules, keyPrefix)
+  const table = compileRules(rules.map(withNormalisedPattern), keyPrefix)
   const scripts = redisScripts(options.redis)
   const monotonic = () => performance.now()
   const warning = failOpenWarning((failedOpen) => safely(() => (options.warn ?? processWarning)(failedOpen)))
@@ -124,11 +125,11 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 
   /**
    * Identifies the caller.
-   * @returns undefined if `callerOf` throws. The request then proceeds.
+   * @returns undefined if `callerOf` throws or rejects. The request then proceeds.
    */
-  function callerOf(c: Context): LimitedCaller | undefined {
+  async function callerOf(c: Context): Promise<LimitedCaller | undefined> {
     try {
-      return (options.callerOf ?? byAddress)(c)
+      return await (options.callerOf ?? byAddress)(c)
     } catch (error) {
       warning.failed('fault', error as Error)
       warning.undecided('fault')
@@ -137,9 +138,9 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   }
 
   async function rateLimited(c: Context, next: () => Promise<void>) {
-    const caller = isPreflight(c) ? undefined : callerOf(c)
+    const caller = isPreflight(c) ? undefined : await callerOf(c)
     if (caller === undefined) return await next()
-    const verdict = await limits.decide({ method: c.req.method, path: c.req.path, caller })
+    const verdict = await limits.decide({ method: c.req.method, path: normalisedPath(c.req.path), caller })
     const headers = rateHeaders(verdict)
     if ('violations' in verdict) for (const status of verdict.violations) safely(() => options.onViolation?.(status, caller))
     if (verdict.outcome === 'refused') return c.json(refusalBody(c, verdict.strictest!), 429, headers)
@@ -154,8 +155,10 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
 
 function assertValid(rules: readonly LimitRule[]): void {
   const ids = new Set<string>()
+  // Programs in JavaScript have no types, so a field may be missing or misspelt.
   for (const { rule_id, endpoint_pattern, limit_count, window_seconds, burst_allowance, key, action } of rules) {
     const fault = (text: string) => new Error(`rate limit rule ${rule_id}: ${text}`)
+    if (typeof rule_id !== 'string' || rule_id === '') throw fault('rule_id must be a text that is not empty')
     const pattern = parsePattern(endpoint_pattern)
     if (pattern === undefined) throw fault(`${endpoint_pattern} is not /exact/path, /a/prefix/* or *, optionally after a method: POST /a/*`)
     if (pattern.method === 'HEAD') throw fault('a HEAD counts as a GET, so the pattern must name GET')
@@ -163,13 +166,17 @@ function assertValid(rules: readonly LimitRule[]): void {
     if (!isCount(window_seconds, 1) || window_seconds > MAX_WINDOW_SECONDS)
       throw fault(`window_seconds must be a whole number from 1 to ${MAX_WINDOW_SECONDS}`)
     if (!isCount(burst_allowance, 0)) throw fault('burst_allowance must be a whole number of at least 0')
-    // Programs in JavaScript have no types. With an empty key, or a misspelt part, all callers would share a counter.
-    if (key.length === 0 || !key.every((part) => LIMIT_KEY_PARTS.includes(part)))
+    // With an empty key, or a misspelt part, all callers would share a counter.
+    if (!Array.isArray(key) || key.length === 0 || !key.every((part) => LIMIT_KEY_PARTS.includes(part)))
       throw fault(`key must list parts of ${LIMIT_KEY_PARTS.join(', ')}`)
     if (!ACTIONS.includes(action)) throw fault(`action must be one of ${ACTIONS.join(', ')}`)
     if (ids.has(rule_id)) throw fault('another rule has the same rule_id, so the two would share their counters')
     ids.add(rule_id)
   }
+}
+
+function withNormalisedPattern(rule: LimitRule): LimitRule {
+  return { ...rule, endpoint_pattern: normalisedPattern(rule.endpoint_pattern) }
 }
 
 function isCount(value: number, least: number): boolean {

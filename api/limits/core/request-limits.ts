@@ -4,6 +4,7 @@ import type { Admission, IncomingRequest, RequestLimits } from '../../kit/rate-l
 import { type ApiClients, callerOf } from './caller.ts'
 import type { LimitedPaths } from './limited-paths.ts'
 import type { Limiter, RuleStatus } from './limiter.ts'
+import { normalisedPath } from './normalised-path.ts'
 import { type RateHeaders, rateHeaders, refusalFields } from './rate-headers.ts'
 
 export interface RequestLimitsOptions {
@@ -31,7 +32,7 @@ export function requestLimits({ limiter, clients, trusted, paths, isMemoryShort 
     const { caller, isKeyRefused } = callerOf({ apiKey, userId, certificate, ip }, clients)
     const refusal = isKeyRefused ? new ApiError(errors.invalid_api_key) : undefined
     if (isExempt(request)) return { caller, headers: NO_HEADERS, refusal }
-    const verdict = await limiter.decide({ method, path, caller, cost: units })
+    const verdict = await limiter.decide({ method, path: normalisedPath(path), caller, cost: units })
     const headers = rateHeaders(verdict)
     if (verdict.outcome === 'refused') return { caller, headers, refusal: tooMany(verdict.strictest!) }
     return { caller, headers, refusal }

@@ -1,6 +1,6 @@
 import type { LimitRule } from '../../../schemas/limit-rule.ts'
 import { compileRules, type RuleTable } from './matching.ts'
-import { normalisedPath } from './normalised-path.ts'
+import { normalisedPattern } from './normalised-path.ts'
 
 /** The compiled rules that decide requests. Changed rules are compiled between requests. */
 export interface RulesInForce {
@@ -59,11 +59,10 @@ export function rulesInForce({ allRules, schedule }: RulesInForceOptions): Rules
   }
 }
 
-/** Normalises the patterns of stored rules, because releases before 2026-11-29 stored patterns as they were given. */
+/** Normalises the patterns of stored rules, because releases before 2026-12-01 stored patterns in other encodings. */
 function* normalisedRules(rules: Iterable<LimitRule>): Generator<LimitRule> {
   for (const rule of rules) {
-    const { endpoint_pattern } = rule
-    const isEncoded = endpoint_pattern.includes('%')
-    yield isEncoded ? { ...rule, endpoint_pattern: normalisedPath(endpoint_pattern) } : rule
+    const endpoint_pattern = normalisedPattern(rule.endpoint_pattern)
+    yield endpoint_pattern === rule.endpoint_pattern ? rule : { ...rule, endpoint_pattern }
   }
 }

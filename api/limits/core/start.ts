@@ -8,9 +8,9 @@ import type { RequestLimits } from '../../kit/rate-limits.ts'
 import type { ReadinessProbe } from '../../kit/readiness.ts'
 import type { CounterStore } from './counter.ts'
 import { counterStore } from './counter-store.ts'
-import { failOpenLimiter } from './fail-open-limiter.ts'
+import { type FailOpenLimiter, failOpenLimiter } from './fail-open-limiter.ts'
 import { type LimitedPaths, limitedPaths } from './limited-paths.ts'
-import { type Limiter, limiter } from './limiter.ts'
+import { limiter } from './limiter.ts'
 import { type MemoryWatch, memoryWatch } from './memory-watch.ts'
 import { ownCounts } from './own-counts.ts'
 import { decisionRecords, TICK_MS } from './records.ts'
@@ -43,10 +43,9 @@ export interface RunningLimits {
   readonly requests: RequestLimits
   readonly paths: LimitedPaths
   /**
-   * Decides whether requests to other gateways are allowed. The same limiter decides requests to this process. The
-   * limiter fails open and reports its decisions.
+   * Decides whether requests to other gateways are allowed. The same limiter decides requests to this process.
    */
-  readonly limiter: Limiter
+  readonly limiter: FailOpenLimiter
   readonly settings: LimitSettings
   readonly probes: readonly ReadinessProbe[]
   /** Reads counters without leases. A read may take longer than a decision about a request. */

@@ -70,6 +70,11 @@ test('the case of hexadecimal digits in a path does not matter, and encoded deli
   expect(told.records.map(([{ path }]) => path)).toEqual(['/f%C3%BCr', '/a%2Fb', '/a%2Fb%', '/~user'])
 })
 
+test.each(['/für', '/f%c3%bcr'])('the rule for a path with an umlaut also applies to %s', async (path) => {
+  const { check } = gateway([{ rule_id: 'exact', endpoint_pattern: '/f%C3%BCr', limit_count: 1, window_seconds: 60 }])
+  expect(await check({ api_key: KEY, path })).toMatchObject({ rule_id: 'exact' })
+})
+
 test('callers of a gateway are counted by their IPv4 address, even if the gateway sends it as an IPv4-mapped IPv6 address', async () => {
   const { check } = gateway()
   const ids = []
@@ -101,12 +106,13 @@ test('attempts to guess a key are counted against the address', async () => {
 })
 
 test('while keys are loading, no caller is refused because of a key, and callers known only by a key do not share a counter', async () => {
-  const { check, keys, counts } = gateway()
+  const { check, keys, counts, told } = gateway()
   keys.areKeysLoading = true
   for (let request = 0; request < 3; request++) {
     expect(await check({ api_key: KEY })).toMatchObject({ allowed: true, reason: 'limiter_unavailable' })
   }
   expect(counts.size).toBe(0)
+  expect(told.metrics).toEqual(Array(3).fill({ outcome: 'undecided', reason: 'keys_not_ready' }))
   expect(await check({ api_key: KEY, user_id: '42' })).toMatchObject({ reason: 'within_limits', client_id: 'user:42' })
   expect(await check({ api_key: KEY, ip: '192.0.2.1' })).toMatchObject({ reason: 'within_limits', client_id: 'ip:192.0.2.1' })
 })

@@ -15,7 +15,14 @@ import { START, testApp } from '../kit/harness.ts'
  * not use them.
  */
 async function limitsApi() {
-  const state = { areKeysLoaded: true, isEachIdTaken: false, commands: 0, keys: [] as (string | undefined)[], rules: [] as LimitRule[] }
+  const state = {
+    areKeysLoaded: true,
+    isEachIdTaken: false,
+    commands: 0,
+    keys: [] as (string | undefined)[],
+    rules: [] as LimitRule[],
+    rows: undefined as unknown[] | undefined,
+  }
   const clients = new Map<string, LimitClient>()
   function assertLoaded(): void {
     if (!state.areKeysLoaded) throw new ApiError(errors.not_ready)
@@ -54,7 +61,12 @@ async function limitsApi() {
       }
     },
   } as unknown as Commands
-  const tables: TableReader = { query: () => Promise.reject(new ApiError(errors.query_too_large)) }
+  const tables: TableReader = {
+    async query() {
+      if (state.rows === undefined) throw new ApiError(errors.query_too_large)
+      return { json: async <Row>() => state.rows as Row[] }
+    },
+  }
   const service = limitsHandlers({ settings, commands, tables, paths: limitedPaths(['/api/v1/*']), now: () => START } as LimitsDeps)
   const api = await testApp({ services: [service] })
   async function issue(body: unknown) {
@@ -65,7 +77,7 @@ async function limitsApi() {
   }
   async function read(path: string) {
     const response = await api.app.request(`/api/v1/rate-limits/${path}`, { headers: await api.bearer({ sub: '1', scope: 'admin' }) })
-    return (await response.json()) as { rules: { rule_id: string }[]; clients: { label: string }[]; total: number }
+    return (await response.json()) as { rules: { rule_id: string }[]; clients: { label: string }[]; changes: object[]; total: number }
   }
   return { ...api, state, clients, issue, read }
 }
@@ -156,4 +168,33 @@ test('keys are listed by client, and revoked keys only on request', async () => 
   expect(await listed('')).toEqual(['23', 2])
   expect(await listed('?include_revoked=true')).toEqual(['123', 3])
   expect(await listed('?include_revoked=true&page=2&limit=2')).toEqual(['3', 3])
+})
+
+test('the audit shows rules and keys as the other endpoints do, with ISO times', async () => {
+  const { state, read } = await limitsApi()
+  const rule = ruleOf({ rule_id: 'r', endpoint_pattern: 'GET /a/*', limit_count: 5, window_seconds: 60, created_at: 0, updated_at: 1 })
+  const key = { key_id: 'k', client_id: 'acme', tier: 'pro', label: '', created_at: 2, revoked_at: 3 }
+  state.rows = [
+    ['rule:r', 'delete_rule', '1', 4, JSON.stringify(rule), JSON.stringify({ ...rule, is_active: false })],
+    ['key:k', 'revoke_key', '1', 3, JSON.stringify({ ...key, revoked_at: null }), JSON.stringify(key)],
+    ['key:k', 'issue_key', '1', 2, null, JSON.stringify({ ...key, revoked_at: null })],
+  ]
+  const shown = {
+    rule_id: 'r',
+    match: { tier: '*', endpoint_pattern: 'GET /a/*', key: ['client'] },
+    limit: 5,
+    window_seconds: 60,
+    action: 'reject',
+    burst_allowance: 0,
+    status: 'active',
+    created_at: '1970-01-01T00:00:00.000Z',
+    updated_at: '1970-01-01T00:00:00.001Z',
+  }
+  const issued = { ...key, created_at: '1970-01-01T00:00:00.002Z', revoked_at: null }
+  const { changes } = await read('audit')
+  expect(changes).toEqual([
+    expect.objectContaining({ at: '1970-01-01T00:00:00.004Z', before: shown, after: { ...shown, status: 'inactive' } }),
+    expect.objectContaining({ before: issued, after: { ...issued, revoked_at: '1970-01-01T00:00:00.003Z' } }),
+    expect.objectContaining({ before: null, after: issued }),
+  ])
 })

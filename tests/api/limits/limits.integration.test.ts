@@ -85,9 +85,9 @@ describe('rules', () => {
     const changes = async () => (await send('GET', `/rate-limits/audit?subject=rule:${three}`)).body.changes
     await expect.poll(async () => (await changes())?.length, SOON).toBe(3)
     expect(await changes()).toMatchObject([
-      { action: 'delete_rule', actor: '1', before: { limit_count: 5, is_active: true }, after: { is_active: false } },
-      { action: 'replace_rule', before: { limit_count: 3 }, after: { limit_count: 5 } },
-      { action: 'create_rule', before: null, after: { limit_count: 3 } },
+      { action: 'delete_rule', actor: '1', before: { limit: 5, status: 'active' }, after: { status: 'inactive' } },
+      { action: 'replace_rule', before: { limit: 3 }, after: { limit: 5 } },
+      { action: 'create_rule', before: null, after: { limit: 3 } },
     ])
   })
 

@@ -12,12 +12,14 @@ test('a rule for a path that no service limits is shown with a warning', () => {
 })
 
 test('a rule is shown with a warning if requests to its exact path count as requests to another path', () => {
-  const paths = limitedPaths(['/api/v1/*', '/v1/blocks/*'])
+  const paths = limitedPaths(['/api/v1/*', '/v1/blocks/*', '/shop'])
   paths.addRoute({ method: 'POST', path: '/api/v1/urls', countsAs: undefined })
   paths.addRoute({ method: 'POST', path: '/api/v1/urls/bulk', countsAs: '/api/v1/urls' })
   paths.addRoute({ method: 'DELETE', path: '/api/v1/urls/{short_code}', countsAs: '/api/v1/urls/{short_code}' })
   paths.addRoute({ method: 'GET', path: '/api/v1/urls/{short_code}/stats', countsAs: '/api/v1/urls/{short_code}/stats' })
   paths.addRoute({ method: 'PUT', path: '/v1/blocks/{user_id}', countsAs: undefined })
+  paths.addRoute({ method: 'GET', path: '/shop/products/{product_id}', countsAs: '/shop' })
+  paths.addRoute({ method: 'GET', path: '/free/{id}', countsAs: undefined })
   const warnings = (endpoint_pattern: string) =>
     ruleJson(ruleOf({ rule_id: 'r', endpoint_pattern, limit_count: 1, window_seconds: 60 }), paths).warnings
   const warning = (pattern: string) => [expect.stringContaining(`use the pattern ${pattern}.`)]
@@ -28,6 +30,11 @@ test('a rule is shown with a warning if requests to its exact path count as requ
   expect(warnings('POST /api/v1/urls/bulk')).toEqual(warning('POST /api/v1/urls'))
   expect(warnings('/api/v1/urls/bulk')).toEqual(warning('/api/v1/urls'))
   expect(warnings('PUT /v1/blocks/{user_id}')).toEqual(warning('PUT /v1/blocks/*'))
+  // The rule's own path is not limited, but the path that its requests are matched as is.
+  expect(warnings('GET /shop/products/1')).toEqual(warning('GET /shop'))
+  expect(warnings('/free/{id}')).toEqual([expect.stringContaining('limits no path')])
+  // A parameter is never empty, so this path belongs to no endpoint, and requests to unknown paths are counted.
+  expect(warnings('/api/v1/urls/')).toEqual([])
   const applying = ['/api/v1/urls', '/api/v1/urls/{short_code}', 'GET /api/v1/urls/{short_code}/stats', '/api/v1/urls/*', '*']
   for (const pattern of [...applying, '/v1/blocks/5', 'GET /api/v1/nothing']) expect([pattern, warnings(pattern)]).toEqual([pattern, []])
 })
@@ -52,6 +59,8 @@ test('the encoding of a pattern is normalised like that of a checked path, so th
   expect(stored('GET /a/%7Euser/*')).toBe('GET /a/~user/*')
   expect(stored('/f%c3%bcr')).toBe('/f%C3%BCr')
   expect(stored('/a%2fb')).toBe('/a%2Fb')
+  expect(stored('POST /für/*')).toBe('POST /f%C3%BCr/*')
+  expect(stored('/%7Bid%7D/%2a')).toBe('/{id}/%2A')
 })
 
 test('the numbers of a rule have documented bounds and defaults', () => {
@@ -94,4 +103,12 @@ test('a gateway must name the caller by key, user or address, and a check counts
   for (const fields of [{ api_key: 'k' }, { user_id: '42' }, { ip: '192.0.2.1' }]) expect(isCheck(fields)).toBe(true)
   expect([0, 1, 1_000, 1_001].map((cost) => isCheck({ user_id: '42', cost }))).toEqual([false, true, true, false])
   expect(CheckBody.parse({ method: 'GET', path: '/a', user_id: '42' }).cost).toBe(1)
+})
+
+test('a gateway gets a decision about every method, long query and long key that a client may send', () => {
+  const parsed = (fields: object) => CheckBody.parse({ method: 'GET', path: '/a', user_id: '42', ...fields })
+  for (const method of ['M-SEARCH', 'UNSUBSCRIBE', 'X']) expect(parsed({ method }).method).toBe(method)
+  expect(parsed({ method: 'get' }).method).toBe('GET')
+  parsed({ path: `/a?q=${'x'.repeat(10_000)}`, api_key: 'x'.repeat(10_000) })
+  expect(CheckBody.safeParse({ method: 'GET /', path: '/a', user_id: '42' }).success).toBe(false)
 })

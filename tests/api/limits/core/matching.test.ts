@@ -93,6 +93,8 @@ test.each([
   ['/*', 'prefix'],
   ['*', 'global'],
   ['DELETE *', 'global'],
+  ['M-SEARCH /a', 'exact'],
+  ['UNSUBSCRIBE /a/*', 'prefix'],
 ])('%s is a valid pattern', (text, kind) => {
   expect(parsePattern(text)?.kind).toBe(kind)
 })

@@ -63,6 +63,26 @@ test('preflights are not counted, but other OPTIONS requests are', async () => {
   expect([...counts.values()]).toEqual([1])
 })
 
+test.each([
+  ['/te%78t', '/text'],
+  ['/text', '/te%78t'],
+  ['/über%20uns', '/%C3%BCber%20uns'],
+  ['/%c3%bcber%20uns', '/über%20uns'],
+])('the rule for %s applies to requests for %s', async (endpoint_pattern, path) => {
+  const { ask } = limitedApp({ rules: [{ ...RULE, endpoint_pattern }] })
+  expect((await ask(path)).headers.get('x-ratelimit-limit')).toBe('2')
+})
+
+test('a caller may be identified asynchronously, for example by a session', async () => {
+  const { ask, counts, warnings } = limitedApp({
+    callerOf: async (c) => ({ clientId: `user:${c.req.header('session')}`, tier: 'free', ip: '' }),
+  })
+  const by = async (session: string) => (await ask('/text', { headers: { session } })).status
+  expect([await by('one'), await by('one'), await by('one'), await by('two')]).toEqual([200, 200, 429, 200])
+  expect(counts.size).toBe(2)
+  expect(warnings).toEqual([])
+})
+
 test("an app's prefix is part of the keys of its counters, and must not contain braces", async () => {
   const { ask, counts } = limitedApp({ keyPrefix: 'shop' })
   await ask('/text')
@@ -84,9 +104,14 @@ test.each([
   [{ burst_allowance: -1 }, 'burst_allowance'],
   [{ key: [] }, 'key'],
   [{ key: ['users'] as never }, 'key'],
+  [{ key: 'client' as never }, 'key'],
   [{ action: 'refuse' as never }, 'action'],
 ])('a rule with %o is refused when the app starts', (fault, reason) => {
   expect(() => limitedApp({ rules: [{ ...RULE, ...fault }] })).toThrow(new RegExp(`^rate limit rule two: .*${reason}`))
+})
+
+test.each([undefined, ''])('a rule with the id %j is refused when the app starts', (rule_id) => {
+  expect(() => limitedApp({ rules: [{ ...RULE, rule_id: rule_id as never }] })).toThrow('rule_id')
 })
 
 test('two rules with the same id are refused, because they would share their counters', () => {
@@ -109,6 +134,9 @@ describe('an error in the limiter never fails the request', () => {
     const { ask, warnings } = limitedApp({ callerOf: broken })
     expect((await ask('/text')).status).toBe(200)
     expect(warnings).toEqual([{ requests: 1, reason: 'fault', cause: 'a bug' }])
+    const rejecting = limitedApp({ callerOf: async () => broken() })
+    expect((await rejecting.ask('/text')).status).toBe(200)
+    expect(rejecting.warnings).toEqual([{ requests: 1, reason: 'fault', cause: 'a bug' }])
   })
 
   test('a rejected promise of a callback becomes a process warning instead of ending the process', async () => {

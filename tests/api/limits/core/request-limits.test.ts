@@ -13,6 +13,7 @@ import { compileRules } from '../../../../api/limits/core/matching.ts'
 import { ownCounts } from '../../../../api/limits/core/own-counts.ts'
 import { requestLimits } from '../../../../api/limits/core/request-limits.ts'
 import { limiterTelemetry } from '../../../../api/limits/core/telemetry.ts'
+import { RuleBody } from '../../../../api/limits/model.ts'
 import { type GivenRule, ruleOf } from '../../../../schemas/limit-rule.ts'
 import { testApp } from '../../kit/harness.ts'
 import { memoryCounters } from './memory-counters.ts'
@@ -193,6 +194,20 @@ describe('an answer', () => {
     await get('/api/v1/things')
     await get('/api/v1/thin%67s')
     expect([...counts.values()]).toEqual([2])
+  })
+
+  test.each([
+    ['/api/v1/f%C3%BCr', '/api/v1/f%c3%bcr'],
+    ['/api/v1/für', '/api/v1/f%C3%BCr'],
+    ['/api/v1/a%20b', '/api/v1/a%20b'],
+    ['/api/v1/a%2Fb', '/api/v1/a%2fb'],
+    ['/api/v1/%7Bid%7D', '/api/v1/%7bid%7D'],
+    ['/api/v1/%22%27%2A%21', '/api/v1/%22%27*!'],
+    ['/api/v1/50%25', '/api/v1/50%25'],
+  ])('the rule for %s applies to requests for %s', async (endpoint_pattern, path) => {
+    const pattern = RuleBody.parse({ match: { endpoint_pattern }, limit: 1, window_seconds: 60 }).match.endpoint_pattern
+    const { get } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: pattern }])
+    expect((await get(path)).headers.get('x-ratelimit-limit')).toBe(String(EVERYTHING.limit_count))
   })
 })
 
