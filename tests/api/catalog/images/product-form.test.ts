@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import { catalogErrors } from '../../../../api/catalog/errors.ts'
 import type { StoredImage } from '../../../../api/catalog/images/images.ts'
 import { offeredImageList, offeredImages } from '../../../../api/catalog/images/offered.ts'
 import { isForm, readProductForm } from '../../../../api/catalog/images/product-form.ts'
+import { ApiError } from '../../../../api/kit/errors.ts'
 import type { ArrivingBody } from '../../../../api/kit/route.ts'
 import { imageIdOf } from '../../../../schemas/catalog/products/image-id.ts'
 import { MOST_IMAGES } from '../../../../schemas/catalog/products/limits.ts'
@@ -32,6 +34,7 @@ async function read(body: Buffer, contentType = 'multipart/form-data; boundary=b
   }
   const images = {
     keep: async (bytes: Buffer) => {
+      if (bytes.toString() === 'bad') throw new ApiError(catalogErrors.invalid_image, { message: 'The image cannot be decoded.' })
       kept.push(bytes.toString())
       return stored(bytes.toString())
     },
@@ -73,6 +76,21 @@ test.each([
   ['with a product above 1 MiB', form([{ name: 'product', content: ' '.repeat(1_048_577) }]), 'content_too_large'],
 ])('a form %s is refused', async (_what, body, code) => {
   await expect(read(body)).rejects.toMatchObject({ definition: { code } })
+})
+
+test('an error about one of several files names the file', async () => {
+  const formWith = (content: string) =>
+    form([PRODUCT, ...['one', 'two', content, 'four'].map((file) => ({ name: 'images', content: file }))])
+  await expect(read(formWith('bad'))).rejects.toMatchObject({
+    definition: { code: 'invalid_image' },
+    message: 'File 2 of the form, counted from 0: The image cannot be decoded.',
+    options: { fields: { upload: 2 } },
+  })
+  await expect(read(formWith('x'.repeat(10_000_001)))).rejects.toMatchObject({
+    definition: { code: 'content_too_large' },
+    message: 'File 2 of the form, counted from 0: The image has more than 10000000 bytes.',
+    options: { fields: { upload: 2 } },
+  })
 })
 
 test('a form may have twenty files, and a file may have 10 MB', async () => {
