@@ -159,10 +159,10 @@ const IMAGE = { image_id: 11, variant_id: 1_281, position: 0, alt_text: 'front',
 const PRESENT = { product_id: 5, images: [IMAGE], variants: [{ variant_id: 1_281, sku: 'a' }] }
 
 test('without a list and without files, a product keeps its images, and files without a list replace all of its images', () => {
-  expect(offeredImages({ list: undefined, uploads: [], skus: [] }, PRESENT)).toBeNull()
-  expect(offeredImages({ list: [], uploads: [], skus: [] }, PRESENT)).toEqual([])
+  expect(offeredImages({ list: undefined, uploads: [], skus: [], place: 'body' }, PRESENT)).toBeNull()
+  expect(offeredImages({ list: [], uploads: [], skus: [], place: 'body' }, PRESENT)).toEqual([])
   const uploads = [stored('x'), stored('y'), stored('x')]
-  expect(offeredImages({ list: undefined, uploads, skus: [] }, PRESENT)).toEqual([
+  expect(offeredImages({ list: undefined, uploads, skus: [], place: 'body' }, PRESENT)).toEqual([
     { image_id: imageIdOf(5, 'x'), sku: null, alt_text: null, ...stored('x') },
     { image_id: imageIdOf(5, 'y'), sku: null, alt_text: null, ...stored('y') },
   ])
@@ -170,13 +170,13 @@ test('without a list and without files, a product keeps its images, and files wi
 
 test("a list combines the product's images with new files, and changes their properties", () => {
   const list = [{ upload: 0, alt_text: 'new', sku: 'b' }, { image_id: 11 }]
-  expect(offeredImages({ list, uploads: [stored('x')], skus: ['a', 'b'] }, PRESENT)).toEqual([
+  expect(offeredImages({ list, uploads: [stored('x')], skus: ['a', 'b'], place: 'body' }, PRESENT)).toEqual([
     { image_id: imageIdOf(5, 'x'), sku: 'b', alt_text: 'new', ...stored('x') },
     { image_id: 11, sku: 'a', alt_text: 'front', ...stored('old') },
   ])
-  expect(offeredImages({ list: [{ image_id: 11, alt_text: null, sku: null }], uploads: [], skus: ['a'] }, PRESENT)).toMatchObject([
-    { image_id: 11, sku: null, alt_text: null },
-  ])
+  expect(
+    offeredImages({ list: [{ image_id: 11, alt_text: null, sku: null }], uploads: [], skus: ['a'], place: 'body' }, PRESENT),
+  ).toMatchObject([{ image_id: 11, sku: null, alt_text: null }])
 })
 
 test('of two entries with the same picture, the first counts, but a list that names the picture for two variants is refused', () => {
@@ -187,16 +187,18 @@ test('of two entries with the same picture, the first counts, but a list that na
     ['a', null],
     [null, 'a'],
   ])
-    expect(offeredImages({ list: listOf(...skus), uploads, skus: ['a', 'b'] }, PRESENT)).toMatchObject([{ sku: skus[0], alt_text: '0' }])
+    expect(offeredImages({ list: listOf(...skus), uploads, skus: ['a', 'b'], place: 'body' }, PRESENT)).toMatchObject([
+      { sku: skus[0], alt_text: '0' },
+    ])
   for (const list of [listOf('a', 'b'), [listOf('a')[0], { upload: 0, sku: 'b' }]])
-    expect(() => offeredImages({ list, uploads: uploads.slice(0, list[1].upload! + 1), skus: ['a', 'b'] }, PRESENT)).toThrow(
+    expect(() => offeredImages({ list, uploads: uploads.slice(0, list[1].upload! + 1), skus: ['a', 'b'], place: 'body' }, PRESENT)).toThrow(
       expect.objectContaining({ options: { details: [expect.objectContaining({ path: 'body.images[1].sku' })] } }),
     )
 })
 
 test('positions change the order of a list, and an image without a position keeps its place', () => {
   const list = [{ upload: 0, position: 9 }, { image_id: 11 }, { upload: 1, position: 0 }]
-  const images = offeredImages({ list, uploads: [stored('x'), stored('y')], skus: ['a'] }, PRESENT)!
+  const images = offeredImages({ list, uploads: [stored('x'), stored('y')], skus: ['a'], place: 'body' }, PRESENT)!
   expect(images.map(({ content_hash }) => content_hash)).toEqual([stored('y'), stored('old'), stored('x')].map((one) => one.content_hash))
 })
 
@@ -211,7 +213,7 @@ test.each([
   [[{ image_id: 11, sku: 'z' }], [], 'body.images[0].sku'],
   [[{ upload: 0 }], ['x', 'y'], 'body.images'],
 ])('the list %j with the files %j is refused at %s', (list, uploads, path) => {
-  const asked = { list, uploads: uploads.map(stored), skus: ['a'] }
+  const asked = { list, uploads: uploads.map(stored), skus: ['a'], place: 'body' }
   expect(() => offeredImages(asked, PRESENT)).toThrow(
     expect.objectContaining({ options: { details: [expect.objectContaining({ path })] } }),
   )
