@@ -128,8 +128,8 @@ export async function readProductForm(
 }
 
 /**
- * Returns an error that names the file that caused it. A form has up to twenty files, so the sender has to know which of
- * them to replace.
+ * Returns an error that names the file that caused it. A form has up to twenty files, so the sender has to know which
+ * of them to replace.
  * @param upload position of the file in the form, counted from 0
  */
 function faultOfFile(upload: number, { definition, message, cause }: ApiError): ApiError {
