@@ -13,7 +13,7 @@ export const catalogErrors = defineErrors({
   },
   invalid_image: {
     status: 400,
-    when: 'an image is not a JPEG, PNG, WebP or AVIF file, is damaged, or has more than 50 megapixels',
+    when: 'an image is not a JPEG, PNG, WebP or AVIF file, is damaged, or has more than 50 megapixels; `upload` is the position of the file in the form, counted from 0',
     message: 'The image cannot be used. Send a JPEG, PNG, WebP or AVIF file of at most 50 megapixels.',
   },
   product_not_found: {

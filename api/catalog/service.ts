@@ -13,8 +13,8 @@ export const catalogService: ApiService<CatalogSettings> = {
   examples: (api) => [
     { what: 'products', command: `curl -s '${api}/api/v1/products/search?q=drill'` },
     {
-      what: 'your products',
-      command: `curl -s -H "Authorization: Bearer $(npm run --silent token -- --sub 7 --scope seller)" ${api}/api/v1/seller/products`,
+      what: 'products of a demo seller',
+      command: `curl -s -H "Authorization: Bearer $(npm run --silent token -- --sub 7001 --scope seller)" ${api}/api/v1/seller/products`,
     },
   ],
   async open(kit, settings) {

@@ -79,10 +79,13 @@ export function assertNotCompressed(contentEncoding: string | undefined): void {
   })
 }
 
-/** @throws ApiError 415 unless the Content-Type is JSON in UTF-8 */
-export function assertJsonType(contentType: string | null): void {
+/**
+ * @param message for an endpoint that also accepts other types
+ * @throws ApiError 415 unless the Content-Type is JSON in UTF-8
+ */
+export function assertJsonType(contentType: string | null, message?: string): void {
   const [mediaType, ...parameters] = (contentType ?? '').split(';')
   const charset = parameters.map((parameter) => parameter.trim().toLowerCase()).find((parameter) => parameter.startsWith('charset='))
   const isUtf8Charset = charset === undefined || charset === 'charset=utf-8' || charset === 'charset="utf-8"'
-  if (!JSON_MEDIA_TYPE.test(mediaType.trim()) || !isUtf8Charset) throw new ApiError(errors.unsupported_media_type)
+  if (!JSON_MEDIA_TYPE.test(mediaType.trim()) || !isUtf8Charset) throw new ApiError(errors.unsupported_media_type, { message })
 }

@@ -3,6 +3,14 @@ import { z } from '@hono/zod-openapi'
 /** Number of digits of the largest safe integer. Longer numbers are rejected, because parsing would round them. */
 const MAX_DIGITS = 16
 
+/**
+ * Returns the options of a query parameter that has a single value.
+ * @param message what is wrong with a value that the parameter does not accept
+ */
+export function onceOr(message: string): { error: (issue: { readonly input?: unknown }) => string } {
+  return { error: ({ input }) => (Array.isArray(input) ? 'must be given once' : message) }
+}
+
 interface IntegerOptions {
   readonly minimum: number
   readonly maximum: number
@@ -16,7 +24,7 @@ export function integerParameter(options: IntegerOptions) {
   const { minimum, maximum, description } = options
   const message = `must be an integer from ${minimum} to ${maximum}`
   return z
-    .string(message)
+    .string(onceOr(message))
     .regex(/^(0|-?[1-9]\d*)$/, message)
     .max(MAX_DIGITS, message)
     .transform(Number)
@@ -46,7 +54,7 @@ const DECIMAL = new RegExp(`^-?\\d{1,3}(\\.\\d{1,${MAX_DECIMALS}})?$`)
  */
 export function degreesParameter(most: number, description: string) {
   return z
-    .string('must be a decimal number')
+    .string(onceOr('must be a decimal number'))
     .regex(DECIMAL, 'must be a decimal number')
     .transform(Number)
     .refine((value) => Math.abs(value) <= most, `must be from -${most} to ${most}`)
@@ -56,7 +64,7 @@ export function degreesParameter(most: number, description: string) {
 /** Creates the schema of a query parameter that is `true` or `false`. */
 export function booleanParameter(options: { readonly default: boolean; readonly description: string }) {
   return z
-    .enum(['true', 'false'], 'must be true or false')
+    .enum(['true', 'false'], onceOr('must be true or false'))
     .optional()
     .transform((value) => (value === undefined ? options.default : value === 'true'))
     .openapi({ type: 'boolean', enum: undefined, default: options.default, description: options.description })

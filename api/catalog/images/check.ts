@@ -109,5 +109,5 @@ function brandsOf(bytes: Buffer): string[] {
 }
 
 function invalid(reason: string, cause?: unknown): ApiError {
-  return new ApiError(catalogErrors.invalid_image, { message: `An image ${reason}.`, cause })
+  return new ApiError(catalogErrors.invalid_image, { message: `The image ${reason}.`, cause })
 }

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { imageIdOf } from '../../../schemas/catalog/products/image-id.ts'
 import { MOST_IMAGES, MOST_SKU } from '../../../schemas/catalog/products/limits.ts'
 import type { CatalogImage, CatalogOfferedImage, CatalogVariant } from '../../../schemas/catalog/types.ts'
-import { type ApiError, invalidRequest } from '../../kit/errors.ts'
+import { invalidRequest } from '../../kit/errors.ts'
 import { text } from '../text.ts'
 import type { StoredImage } from './images.ts'
 
@@ -56,18 +56,21 @@ export interface AskedImages {
   readonly uploads: readonly StoredImage[]
   /** The skus that the product will have. */
   readonly skus: readonly string[]
+  /** Path of the product in the request, for errors. */
+  readonly place: string
 }
 
 /**
  * Returns the images that a product should have, in display order. Null means that the product keeps its current
  * images. If the form has files but no list, the files replace all images. Throws ApiError `invalid_request`.
  */
-export function offeredImages({ list, uploads, skus }: AskedImages, present: PresentImages): CatalogOfferedImage[] | null {
+export function offeredImages({ list, uploads, skus, place }: AskedImages, present: PresentImages): CatalogOfferedImage[] | null {
   if (list === undefined)
     return uploads.length === 0 ? null : unique(uploads.map((upload) => offered(upload, present.product_id, null, null)))
   const used = new Set(list.map(({ upload }) => upload))
   const unused = uploads.findIndex((_upload, index) => !used.has(index))
-  if (unused >= 0) throw invalidRequest('body.images', `does not mention file ${unused} of the form`)
+  if (unused >= 0) throw invalidRequest(`${place}.images`, `does not mention file ${unused} of the form`)
+  const faultAt = (index: number, field: string, message: string) => invalidRequest(`${place}.images[${index}].${field}`, message)
   const placeOf = (index: number) => list[index].position ?? index
   const inOrder = [...list.keys()].sort((one, other) => placeOf(one) - placeOf(other))
   const images = list.map(({ image_id, upload, alt_text, sku }, index) => {
@@ -90,7 +93,8 @@ export function offeredImages({ list, uploads, skus }: AskedImages, present: Pre
   for (const [index, { image_id, sku }] of images.entries()) {
     const other = images.findIndex((one) => one.image_id === image_id && one.sku !== null && sku !== null && one.sku !== sku)
     // Without this check, the second entry would be dropped without an error.
-    if (other >= 0 && other < index) throw faultAt(index, 'sku', `differs from that of body.images[${other}], which is the same picture`)
+    if (other >= 0 && other < index)
+      throw faultAt(index, 'sku', `differs from that of ${place}.images[${other}], which is the same picture`)
   }
   return unique(inOrder.map((index) => images[index]))
 }
@@ -104,8 +108,4 @@ function offered(stored: StoredImage, productId: number, alt_text: string | null
  */
 function unique(images: readonly CatalogOfferedImage[]): CatalogOfferedImage[] {
   return images.filter((image, index) => images.findIndex(({ image_id }) => image_id === image.image_id) === index)
-}
-
-function faultAt(index: number, field: string, message: string): ApiError {
-  return invalidRequest(`body.images[${index}].${field}`, message)
 }

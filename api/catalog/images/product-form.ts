@@ -4,6 +4,7 @@ import { ApiError, errors, invalidRequest } from '../../kit/errors.ts'
 import { boundaryOf, type FormPart, readMultipart } from '../../kit/multipart.ts'
 import type { ArrivingBody } from '../../kit/route.ts'
 import { assertCleanText } from '../../kit/text.ts'
+import { catalogErrors } from '../errors.ts'
 import type { Images, StoredImage } from './images.ts'
 import type { FormPlaces } from './places.ts'
 
@@ -77,11 +78,15 @@ export async function readProductForm(
   }
 
   async function store(file: Buffer): Promise<void> {
-    files++
+    const upload = files++
     waiting.bytes += file.length
     storing = storing
       .then(async () => {
-        if (fault === undefined) uploads.push(await images.keep(file))
+        if (fault !== undefined) return
+        const stored = await images.keep(file).catch((error) => {
+          throw error instanceof ApiError && error.definition === catalogErrors.invalid_image ? faultOfFile(upload, error) : error
+        })
+        uploads.push(stored)
       })
       .finally(() => {
         waiting.bytes -= file.length
@@ -99,9 +104,11 @@ export async function readProductForm(
       part: begin,
       async data(bytes) {
         current!.bytes += bytes.byteLength
-        const most = current!.name === PRODUCT ? MOST_PRODUCT_BYTES : MOST_IMAGE_BYTES
+        const isProduct = current!.name === PRODUCT
+        const most = isProduct ? MOST_PRODUCT_BYTES : MOST_IMAGE_BYTES
         if (current!.bytes > most) {
-          throw new ApiError(errors.content_too_large, { message: `The part ${current!.name} has more than ${most} bytes.` })
+          const tooLarge = (what: string) => new ApiError(errors.content_too_large, { message: `The ${what} has more than ${most} bytes.` })
+          throw isProduct ? tooLarge(`part ${PRODUCT}`) : faultOfFile(files, tooLarge('image'))
         }
         // Copies the chunk, because it may be a view of a buffer that is reused.
         current!.pieces.push(Buffer.from(bytes))
@@ -118,4 +125,13 @@ export async function readProductForm(
   const parsed = parseJsonBody(product)
   assertCleanText(parsed)
   return { product: parsed, uploads }
+}
+
+/**
+ * Returns an error that names the file that caused it. A form has up to twenty files, so the sender has to know which
+ * of them to replace.
+ * @param upload position of the file in the form, counted from 0
+ */
+function faultOfFile(upload: number, { definition, message, cause }: ApiError): ApiError {
+  return new ApiError(definition, { message: `File ${upload} of the form, counted from 0: ${message}`, fields: { upload }, cause })
 }

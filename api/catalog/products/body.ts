@@ -23,6 +23,7 @@ export interface ReadingBody {
 }
 
 const MOST_JSON_BYTES = 1_048_576
+const NEITHER = 'Send the product as application/json in UTF-8, or together with images as multipart/form-data.'
 
 /**
  * Reads and validates a product, from a JSON body or a form.
@@ -43,7 +44,7 @@ export async function readProductBody<S extends z.ZodType>(
 }
 
 async function readJson({ contentType, pieces }: ArrivingBody): Promise<unknown> {
-  assertJsonType(contentType ?? null)
+  assertJsonType(contentType ?? null, NEITHER)
   const held: Uint8Array[] = []
   let bytes = 0
   for await (const piece of pieces) {

@@ -36,7 +36,7 @@ const OWN_FIELDS = [
 const RESERVED_NAMES: ReadonlySet<string> = new Set(OWN_FIELDS)
 
 const cents = z
-  .int('must be a whole number of cents')
+  .int(`must be a whole number of cents from 1 to ${MOST_CENTS}`)
   .min(1)
   .max(MOST_CENTS)
   .openapi({ description: 'An amount in hundredths of the currency unit.', example: 1999 })

@@ -9,7 +9,7 @@ import { SELLER_PRODUCTS_VIEW } from '../../../state/views/catalog/seller-produc
 import { type Answer, jsonAnswer, noContent } from '../../kit/answer.ts'
 import type { Caller } from '../../kit/auth/verify.ts'
 import type { CommandRequest } from '../../kit/commands/commands.ts'
-import { ApiError, errorBody, errors, invalidRequest } from '../../kit/errors.ts'
+import { ApiError, errorBody, invalidRequest } from '../../kit/errors.ts'
 import { PRIVATE } from '../../kit/headers.ts'
 import { assertValid, check, versionTag } from '../../kit/input.ts'
 import { caughtUp, viewProbe } from '../../kit/readiness.ts'
@@ -26,7 +26,7 @@ import { type ProductBody, readProductBody } from './body.ts'
 import { MOST_LISTED, type NewProduct, NewProductBody, type Replacement, ReplacementBody } from './model.ts'
 import { ownList } from './own-list.ts'
 import { listedJson, productJson } from './product-json.ts'
-import { decided } from './refusals.ts'
+import { decided, ofAnotherSeller } from './refusals.ts'
 import {
   bulkProductsRoute,
   cancelPeriodRoute,
@@ -83,7 +83,7 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
   function newProduct(caller: Caller, { body, uploads }: ProductBody<NewProduct>, place: string): Written {
     const who = whoIs(caller)
     const seller_id = sellerOf(caller, body.seller_id, `${place}.seller_id`)
-    const asked = { list: body.images, uploads, skus: skusOf(body) }
+    const asked = { list: body.images, uploads, skus: skusOf(body), place }
     const content = contentOf(body, offeredImages(asked, NO_PRODUCT) ?? [], categories.tree)
     return { actor: who.actor, seller_id, content, status: body.status, mayForce: mayForce(who, body.force) }
   }
@@ -97,7 +97,7 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
     const product = caughtUp(await readProduct(views, facts.partitionOf(productDecisions, String(productId)), String(productId)))
     if (product === undefined) return undefined
     if (owner === null || String(owner) === product.seller_id) return product
-    throw new ApiError(product.status === 'ACTIVE' ? errors.forbidden : catalogErrors.product_not_found)
+    throw product.status === 'ACTIVE' ? ofAnotherSeller() : new ApiError(catalogErrors.product_not_found)
   }
 
   async function change(
@@ -173,7 +173,7 @@ export function productsPart(deps: ProductsDeps): CatalogPart {
         const { body, uploads } = given
         const who = whoIs(caller!)
         const product = await ownProduct(caller!, productId)
-        const asked = { list: body.images, uploads, skus: skusOf(body) }
+        const asked = { list: body.images, uploads, skus: skusOf(body), place: 'body' }
         const present = product ?? { ...NO_PRODUCT, product_id: productId }
         const imagesFor = () => offeredImages(asked, present)
         // A repeated request may name images that the product no longer has. The repetition must send the same command

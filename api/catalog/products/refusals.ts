@@ -11,6 +11,11 @@ export function decided(answer: ProductAnswer): StoredProduct {
   throw refusalOf(answer)
 }
 
+/** Returns the error for a change to a public product of another seller, or for a seller's read of it. */
+export function ofAnotherSeller(): ApiError {
+  return new ApiError(errors.forbidden, { message: 'This product belongs to another seller.' })
+}
+
 export function tooLarge(): ApiError {
   return new ApiError(errors.content_too_large, { message: `The product would have more than ${MOST_PRODUCT_BYTES} bytes.` })
 }
@@ -20,7 +25,7 @@ function refusalOf(answer: Exclude<ProductAnswer, { outcome: 'done' }>): ApiErro
     case 'not_found':
       return new ApiError(catalogErrors.product_not_found)
     case 'forbidden':
-      return new ApiError(errors.forbidden, { message: 'This product belongs to another seller.' })
+      return ofAnotherSeller()
     case 'variant_not_found':
       return new ApiError(catalogErrors.variant_not_found)
     case 'other_version':

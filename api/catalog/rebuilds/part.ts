@@ -20,13 +20,13 @@ export interface RebuildsDeps {
 
 /** Creates the routes that request rebuilds of the search index and show their progress. */
 export function rebuildsPart({ facts, rebuilds, now }: RebuildsDeps): CatalogPart {
-  async function request(rebuild_id: string, requested_by: string): Promise<IndexRebuildStatus> {
-    const at = now()
-    const counts = { done: 0, total: 0, requested_at: at, started_at: null, updated_at: at }
+  /** @param requested_at time of the first request, epoch ms */
+  async function request(rebuild_id: string, requested_by: string, requested_at: number): Promise<IndexRebuildStatus> {
+    const counts = { done: 0, total: 0, requested_at, started_at: null, updated_at: now() }
     const status: IndexRebuildStatus = { rebuild_id, index_name: PRODUCTS_INDEX, state: 'requested', ...counts }
     // The status is written first, because the worker that executes the request overwrites it.
     await facts.publish(indexRebuilds, rebuild_id, status)
-    await facts.publish(indexRebuild, PRODUCTS_INDEX, { rebuild_id, requested_by, requested_at: at })
+    await facts.publish(indexRebuild, PRODUCTS_INDEX, { rebuild_id, requested_by, requested_at })
     await rebuilds.untilSeen(rebuild_id)
     return status
   }
@@ -41,7 +41,8 @@ export function rebuildsPart({ facts, rebuilds, now }: RebuildsDeps): CatalogPar
         // Publishes the request again, in case only its status was published and the request itself was lost. The
         // worker does not repeat a rebuild that has started.
         const isUnderWay = known !== undefined && known.state !== 'requested'
-        return jsonAnswer(202, shown(isUnderWay ? known : await request(id, caller?.subject ?? address)), PRIVATE)
+        const requestedAt = known?.requested_at ?? now()
+        return jsonAnswer(202, shown(isUnderWay ? known : await request(id, caller?.subject ?? address, requestedAt)), PRIVATE)
       }),
       bind(readRebuildRoute, ({ params: { rebuild_id } }) => {
         const found = rebuilds.read(rebuild_id)

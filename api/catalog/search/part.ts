@@ -93,7 +93,8 @@ export async function searchPart(deps: SearchDeps): Promise<SearchPart> {
     close: () => Promise.all([close?.(), searches.close(CLOSING_MS)]),
     routes: [
       bind(searchRoute, async ({ query, caller }) => {
-        if (query.explain && !caller?.scopes.has('admin')) throw new ApiError(errors.forbidden)
+        if (query.explain && !caller?.scopes.has('admin'))
+          throw new ApiError(errors.forbidden, { message: 'Only administrators may ask for explanations.' })
         return jsonAnswer(200, await search(query), PRIVATE)
       }),
       bind(suggestRoute, async ({ query: { q, limit } }) => jsonAnswer(200, await suggest(q, limit), PRIVATE)),

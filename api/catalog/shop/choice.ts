@@ -54,6 +54,17 @@ export function addressOf(choice: Choice, changes: Partial<Choice>): string {
   return text === '' ? '/shop' : `/shop?${text}`
 }
 
+/** Returns a choice without the given parameters of the search. */
+export function without(choice: Choice, parameters: ReadonlySet<string>): Choice {
+  const { brands, attributes, ...single } = choice
+  const kept = Object.fromEntries(Object.entries(single).map(([name, value]) => [name, parameters.has(name) ? '' : value]))
+  return {
+    ...(kept as typeof single),
+    brands: parameters.has('brand') ? [] : brands,
+    attributes: parameters.has('attr') ? [] : attributes,
+  }
+}
+
 /** Adds a value to a list, or removes the value if the list already contains it. */
 export function toggled(list: readonly string[], value: string): readonly string[] {
   return list.includes(value) ? list.filter((other) => other !== value) : [...list, value]

@@ -1,4 +1,4 @@
-import { html } from 'hono/html'
+import { parseProductId } from '../../../schemas/catalog/ids.ts'
 import type { Answer } from '../../kit/answer.ts'
 import { ApiError, errorHeaders } from '../../kit/errors.ts'
 import { check } from '../../kit/input.ts'
@@ -14,7 +14,8 @@ import { type SearchParameters, searchParameters } from '../search/request/param
 import type { SearchAnswerBody } from '../search/results/answer.ts'
 import type { CatalogSettings } from '../settings.ts'
 import { choiceOf, parametersOf } from './choice.ts'
-import { type Html, pageAnswer } from './layout.ts'
+import { errorOf, faultsOf } from './error-pages.ts'
+import { pageAnswer } from './layout.ts'
 import { productPage } from './product-page.ts'
 import { shopFileRoute, shopProductRoute, shopRoute } from './routes.ts'
 import { searchPage } from './search-page.ts'
@@ -49,17 +50,18 @@ export function shopPart(deps: ShopDeps): CatalogPart {
     const choice = choiceOf(query)
     return await orErrorPage(choice.q, async () => {
       const { value, details } = check(searchParameters, parametersOf(choice), 'query')
-      if (value === undefined) return await pageAnswer(INVALID, 'Shop', choice.q, faults(details))
+      if (value === undefined) return await pageAnswer(INVALID, 'Shop', choice.q, faultsOf(choice, details))
       const answer = await search(value as SearchParameters)
       const title = choice.q === '' ? 'Shop' : `${choice.q} – Shop`
       return await pageAnswer(200, title, choice.q, searchPage(choice, answer, currency, localImage))
     })
   }
 
-  async function product(productId: number): Promise<Answer> {
+  async function product(id: string): Promise<Answer> {
     return await orErrorPage('', async () => {
       const { tree } = categories
-      const found = await read(productId)
+      const productId = parseProductId(id)
+      const found = productId === undefined ? undefined : await read(productId)
       if (found === undefined || found.product.status !== 'ACTIVE') throw new ApiError(catalogErrors.product_not_found)
       const categoryPath = tree.pathOf(found.product.category_id).map(({ name }) => name)
       const detail = detailAnswer({ ...found, categoryPath }, { publicUrl, currency, now: now() })
@@ -82,11 +84,6 @@ function isPublic(found: DetailReads | undefined): found is DetailReads {
   return found?.product.status === 'ACTIVE'
 }
 
-function faults(details: readonly { readonly path: string; readonly message: string }[]): Html {
-  const lines = details.map(({ path, message }) => html`<li>${path.replace('query.', '')} ${message}</li>`)
-  return html`<h1>This search is not possible</h1><ul>${lines}</ul><p><a href="/shop">Show all products</a></p>`
-}
-
 async function orErrorPage(q: string, work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work()
@@ -94,12 +91,7 @@ async function orErrorPage(q: string, work: () => Promise<Answer>): Promise<Answ
     if (!(error instanceof ApiError)) throw error
     const { status, code } = error.definition
     const title = TITLES[code] ?? 'The shop cannot show this now'
-    const page = await pageAnswer(
-      status,
-      title,
-      q,
-      html`<h1>${title}</h1><p>${error.message}</p><p><a href="/shop">Show all products</a></p>`,
-    )
+    const page = await pageAnswer(status, title, q, errorOf(title, error.message))
     return { ...page, headers: { ...page.headers, ...errorHeaders(error) } }
   }
 }

@@ -3,7 +3,6 @@ import { errors } from '../../kit/errors.ts'
 import { pageFileRoute } from '../../kit/page/file-route.ts'
 import { defineRoute } from '../../kit/route.ts'
 import { catalogErrors } from '../errors.ts'
-import { productIdParameter } from '../product-id.ts'
 import { STYLES } from './layout.ts'
 
 /** The page itself explains errors in a parameter, so the route accepts any text. */
@@ -37,7 +36,9 @@ export const shopProductRoute = defineRoute({
   summary: 'Show a product as an HTML page',
   description: 'Shows a public product with its variants, stock, images, reviews and related products.',
   auth: { kind: 'open' },
-  params: z.object({ product_id: productIdParameter }),
+  // A visitor who follows a damaged link sees the same page as for a product that does not exist, so the route accepts
+  // any text.
+  params: z.object({ product_id: z.string().openapi({ description: 'The id of a product.', example: '28147497671065' }) }),
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
   htmlErrors: true,
   errors: [catalogErrors.product_not_found, errors.not_ready, errors.unavailable],

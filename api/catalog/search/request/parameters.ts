@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { normalised } from '../../../../schemas/normalised.ts'
 import { MOST_PAGED } from '../../../../state/indexes/catalog/products.ts'
 import { wordsOf } from '../../../../state/indexes/catalog/words.ts'
-import { booleanParameter, integerParameter } from '../../../kit/parameters.ts'
+import { booleanParameter, integerParameter, onceOr } from '../../../kit/parameters.ts'
 import { SORTS } from './search-request.ts'
 
 const MOST_QUERY_CHARACTERS = 200
@@ -28,7 +28,7 @@ const NOT_A_PRICE = 'must be an amount such as 19.99, at most 1000000000'
 
 function priceParameter(description: string) {
   return z
-    .string(NOT_A_PRICE)
+    .string(onceOr(NOT_A_PRICE))
     .regex(/^\d{1,10}(\.\d{1,2})?$/, NOT_A_PRICE)
     .transform((text) => Math.round(Number(text) * CENTS))
     .refine((cents) => cents <= 1e11, NOT_A_PRICE)
@@ -105,7 +105,7 @@ export const searchParameters = z
         example: 'colour:red',
       }),
     sort: z
-      .enum(SORTS, `must be one of ${SORTS.join(', ')}`)
+      .enum(SORTS, onceOr(`must be one of ${SORTS.join(', ')}`))
       .optional()
       .transform((sort) => sort ?? 'relevance')
       .openapi({
@@ -115,7 +115,7 @@ export const searchParameters = z
         description: 'The order of the results. Ties are sorted by product_id.',
       }),
     page: z
-      .string()
+      .string('must be given once')
       .regex(/^[1-9]\d{0,4}$/, `must be an integer from 1 to ${MOST_PAGED}`)
       .transform(Number)
       .optional()

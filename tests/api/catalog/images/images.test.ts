@@ -78,7 +78,7 @@ test('an AVIF file is recognised by any of its brands, and a HEIC file is refuse
   bytes.write('avif', 16)
   expect(await checkImage(bytes)).toMatchObject({ contentType: 'image/avif', width: 60, height: 40 })
   const heic = Buffer.from(bytes.toString('latin1').replaceAll('avif', 'heic'), 'latin1')
-  await expect(checkImage(heic)).rejects.toMatchObject({ message: 'An image is not a JPEG, PNG, WebP or AVIF file.' })
+  await expect(checkImage(heic)).rejects.toMatchObject({ message: 'The image is not a JPEG, PNG, WebP or AVIF file.' })
 })
 
 test('a JPEG with damaged pixels is refused', async () => {
@@ -107,7 +107,7 @@ test('a JPEG of more than 50 megapixels is refused, however small its file is', 
     .jpeg({ quality: 1 })
     .toBuffer()
   expect(bomb.length).toBeLessThan(1_000_000)
-  await expect(checkImage(bomb)).rejects.toMatchObject({ message: 'An image has more than 50 megapixels.' })
+  await expect(checkImage(bomb)).rejects.toMatchObject({ message: 'The image has more than 50 megapixels.' })
 })
 
 test('a file of less than 2 MB that would decode to more than 50 megapixels is refused before it is decoded', async () => {
@@ -118,7 +118,7 @@ test('a file of less than 2 MB that would decode to more than 50 megapixels is r
   const before = process.memoryUsage().rss
   await expect(checkImage(bomb)).rejects.toMatchObject({
     definition: { code: 'invalid_image' },
-    message: 'An image has more than 50 megapixels.',
+    message: 'The image has more than 50 megapixels.',
   })
   expect(process.memoryUsage().rss - before).toBeLessThan(200_000_000)
 })

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import { catalogErrors } from '../../../../api/catalog/errors.ts'
 import type { StoredImage } from '../../../../api/catalog/images/images.ts'
 import { offeredImageList, offeredImages } from '../../../../api/catalog/images/offered.ts'
 import { isForm, readProductForm } from '../../../../api/catalog/images/product-form.ts'
+import { ApiError } from '../../../../api/kit/errors.ts'
 import type { ArrivingBody } from '../../../../api/kit/route.ts'
 import { imageIdOf } from '../../../../schemas/catalog/products/image-id.ts'
 import { MOST_IMAGES } from '../../../../schemas/catalog/products/limits.ts'
@@ -32,6 +34,7 @@ async function read(body: Buffer, contentType = 'multipart/form-data; boundary=b
   }
   const images = {
     keep: async (bytes: Buffer) => {
+      if (bytes.toString() === 'bad') throw new ApiError(catalogErrors.invalid_image, { message: 'The image cannot be decoded.' })
       kept.push(bytes.toString())
       return stored(bytes.toString())
     },
@@ -73,6 +76,21 @@ test.each([
   ['with a product above 1 MiB', form([{ name: 'product', content: ' '.repeat(1_048_577) }]), 'content_too_large'],
 ])('a form %s is refused', async (_what, body, code) => {
   await expect(read(body)).rejects.toMatchObject({ definition: { code } })
+})
+
+test('an error about one of several files names the file', async () => {
+  const formWith = (content: string) =>
+    form([PRODUCT, ...['one', 'two', content, 'four'].map((file) => ({ name: 'images', content: file }))])
+  await expect(read(formWith('bad'))).rejects.toMatchObject({
+    definition: { code: 'invalid_image' },
+    message: 'File 2 of the form, counted from 0: The image cannot be decoded.',
+    options: { fields: { upload: 2 } },
+  })
+  await expect(read(formWith('x'.repeat(10_000_001)))).rejects.toMatchObject({
+    definition: { code: 'content_too_large' },
+    message: 'File 2 of the form, counted from 0: The image has more than 10000000 bytes.',
+    options: { fields: { upload: 2 } },
+  })
 })
 
 test('a form may have twenty files, and a file may have 10 MB', async () => {
@@ -141,10 +159,10 @@ const IMAGE = { image_id: 11, variant_id: 1_281, position: 0, alt_text: 'front',
 const PRESENT = { product_id: 5, images: [IMAGE], variants: [{ variant_id: 1_281, sku: 'a' }] }
 
 test('without a list and without files, a product keeps its images, and files without a list replace all of its images', () => {
-  expect(offeredImages({ list: undefined, uploads: [], skus: [] }, PRESENT)).toBeNull()
-  expect(offeredImages({ list: [], uploads: [], skus: [] }, PRESENT)).toEqual([])
+  expect(offeredImages({ list: undefined, uploads: [], skus: [], place: 'body' }, PRESENT)).toBeNull()
+  expect(offeredImages({ list: [], uploads: [], skus: [], place: 'body' }, PRESENT)).toEqual([])
   const uploads = [stored('x'), stored('y'), stored('x')]
-  expect(offeredImages({ list: undefined, uploads, skus: [] }, PRESENT)).toEqual([
+  expect(offeredImages({ list: undefined, uploads, skus: [], place: 'body' }, PRESENT)).toEqual([
     { image_id: imageIdOf(5, 'x'), sku: null, alt_text: null, ...stored('x') },
     { image_id: imageIdOf(5, 'y'), sku: null, alt_text: null, ...stored('y') },
   ])
@@ -152,13 +170,13 @@ test('without a list and without files, a product keeps its images, and files wi
 
 test("a list combines the product's images with new files, and changes their properties", () => {
   const list = [{ upload: 0, alt_text: 'new', sku: 'b' }, { image_id: 11 }]
-  expect(offeredImages({ list, uploads: [stored('x')], skus: ['a', 'b'] }, PRESENT)).toEqual([
+  expect(offeredImages({ list, uploads: [stored('x')], skus: ['a', 'b'], place: 'body' }, PRESENT)).toEqual([
     { image_id: imageIdOf(5, 'x'), sku: 'b', alt_text: 'new', ...stored('x') },
     { image_id: 11, sku: 'a', alt_text: 'front', ...stored('old') },
   ])
-  expect(offeredImages({ list: [{ image_id: 11, alt_text: null, sku: null }], uploads: [], skus: ['a'] }, PRESENT)).toMatchObject([
-    { image_id: 11, sku: null, alt_text: null },
-  ])
+  expect(
+    offeredImages({ list: [{ image_id: 11, alt_text: null, sku: null }], uploads: [], skus: ['a'], place: 'body' }, PRESENT),
+  ).toMatchObject([{ image_id: 11, sku: null, alt_text: null }])
 })
 
 test('of two entries with the same picture, the first counts, but a list that names the picture for two variants is refused', () => {
@@ -169,16 +187,18 @@ test('of two entries with the same picture, the first counts, but a list that na
     ['a', null],
     [null, 'a'],
   ])
-    expect(offeredImages({ list: listOf(...skus), uploads, skus: ['a', 'b'] }, PRESENT)).toMatchObject([{ sku: skus[0], alt_text: '0' }])
+    expect(offeredImages({ list: listOf(...skus), uploads, skus: ['a', 'b'], place: 'body' }, PRESENT)).toMatchObject([
+      { sku: skus[0], alt_text: '0' },
+    ])
   for (const list of [listOf('a', 'b'), [listOf('a')[0], { upload: 0, sku: 'b' }]])
-    expect(() => offeredImages({ list, uploads: uploads.slice(0, list[1].upload! + 1), skus: ['a', 'b'] }, PRESENT)).toThrow(
+    expect(() => offeredImages({ list, uploads: uploads.slice(0, list[1].upload! + 1), skus: ['a', 'b'], place: 'body' }, PRESENT)).toThrow(
       expect.objectContaining({ options: { details: [expect.objectContaining({ path: 'body.images[1].sku' })] } }),
     )
 })
 
 test('positions change the order of a list, and an image without a position keeps its place', () => {
   const list = [{ upload: 0, position: 9 }, { image_id: 11 }, { upload: 1, position: 0 }]
-  const images = offeredImages({ list, uploads: [stored('x'), stored('y')], skus: ['a'] }, PRESENT)!
+  const images = offeredImages({ list, uploads: [stored('x'), stored('y')], skus: ['a'], place: 'body' }, PRESENT)!
   expect(images.map(({ content_hash }) => content_hash)).toEqual([stored('y'), stored('old'), stored('x')].map((one) => one.content_hash))
 })
 
@@ -193,7 +213,7 @@ test.each([
   [[{ image_id: 11, sku: 'z' }], [], 'body.images[0].sku'],
   [[{ upload: 0 }], ['x', 'y'], 'body.images'],
 ])('the list %j with the files %j is refused at %s', (list, uploads, path) => {
-  const asked = { list, uploads: uploads.map(stored), skus: ['a'] }
+  const asked = { list, uploads: uploads.map(stored), skus: ['a'], place: 'body' }
   expect(() => offeredImages(asked, PRESENT)).toThrow(
     expect.objectContaining({ options: { details: [expect.objectContaining({ path })] } }),
   )

@@ -102,7 +102,7 @@ test('images of a replacement are not read if the product belongs to another sel
   const { body: made } = await send('POST', 'products', { body: NEW_PRODUCT })
   const other = { sub: '8', scope: 'seller' }
   const answer = await send('PUT', `products/${made.product_id}`, { body: form(NEW_PRODUCT, 'one'), as: other })
-  expect(answer).toMatchObject({ status: 403, body: { error: 'forbidden' } })
+  expect(answer).toMatchObject({ status: 403, body: { error: 'forbidden', message: 'This product belongs to another seller.' } })
   expect(kept).toEqual([])
 })
 
@@ -126,13 +126,17 @@ test.each([
 test('a media type other than JSON and forms gets 415, and JSON above 1 MiB gets 413', async () => {
   const { send } = await productsApi()
   const text = await send('POST', 'products', { body: NEW_PRODUCT, headers: { 'content-type': 'text/plain' } })
-  expect(text).toMatchObject({ status: 415, body: { error: 'unsupported_media_type' } })
+  expect(text).toMatchObject({
+    status: 415,
+    body: { error: 'unsupported_media_type', message: expect.stringContaining('multipart/form-data') },
+  })
   const large = await send('POST', 'products', { body: { ...NEW_PRODUCT, description: 'x'.repeat(1_100_000) } })
   expect(large).toMatchObject({ status: 413, body: { error: 'content_too_large' } })
 })
 
 test('products in a bulk request cannot refer to uploaded files', async () => {
   const { send } = await productsApi()
-  const { body } = await send('POST', 'products/bulk', { body: { products: [{ ...NEW_PRODUCT, images: [{ upload: 0 }] }] } })
-  expect(body.results).toMatchObject([{ status: 400, error: 'invalid_request' }])
+  const products = [NEW_PRODUCT, { ...NEW_PRODUCT, images: [{ upload: 0 }] }]
+  const { body } = await send('POST', 'products/bulk', { body: { products } })
+  expect(body.results[1]).toMatchObject({ status: 400, details: [{ path: 'body.products[1].images[0].upload' }] })
 })

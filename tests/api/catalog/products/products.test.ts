@@ -336,6 +336,13 @@ test.each<[string, object]>([
   expect(await create(more)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
 })
 
+test.each([0, 10 ** 11 + 1, 1.5])('the error about the price %d states the range of prices', async (price_cents) => {
+  const { create } = await productsApi()
+  const { body } = await create({ variants: [variant('a', { price_cents })] })
+  const message = 'must be a whole number of cents from 1 to 100000000000'
+  expect(body.details).toEqual([{ path: 'body.variants[0].price_cents', message }])
+})
+
 test.each<[string, object]>([
   ['no title', { title: undefined }],
   ['no variants', { variants: [] }],

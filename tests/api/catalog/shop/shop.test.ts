@@ -110,8 +110,8 @@ test('an invalid value is explained on the page, and a search error is also show
   const wrong = await app.request('/shop?price_min=cheap&sort=random')
   expect(wrong.status).toBe(400)
   const text = await wrong.text()
-  expect(text).toContain('price_min must be an amount')
-  expect(text).toContain('sort must be one of')
+  expect(text).toContain('The lowest price must be an amount')
+  expect(text).toContain('The sort order must be one of')
   expect(asked).toEqual([])
   world.answer = async () => {
     throw new ApiError(errors.unavailable, { message: 'The search server does not respond.' })
@@ -126,16 +126,40 @@ test('an invalid value is explained on the page, and a search error is also show
   expect((await app.request('/shop?category=99')).status).toBe(400)
 })
 
+test('a page that refuses a search leads back to the search without the wrong values', async () => {
+  const { app } = await shopWorld()
+  const textOf = async (query: string) => await (await app.request(`/shop?${query}`)).text()
+  const prices = await textOf('q=saw&brand=Acme&attr=colour:red&price_min=20&price_max=10')
+  expect(prices).toContain('<li>The lowest price must not be above the highest price.</li>')
+  expect(prices).toContain('<a href="/shop?q=saw&amp;price_max=10&amp;brand=Acme&amp;attr=colour%3Ared">Search without this value</a>')
+  const lists = await textOf('q=saw&brand=%20&attr=red&sort=newest')
+  expect(lists).toContain('<li>The brand must not be empty.</li>')
+  expect(lists).toContain('<a href="/shop?q=saw&amp;sort=newest">Search without these values</a>')
+  expect(await textOf('page=0')).not.toContain('Search without')
+})
+
+test('the address of a product that cannot exist shows the same page as that of a product that does not exist', async () => {
+  const { app } = await shopWorld()
+  const [missing, ...malformed] = await Promise.all(
+    ['5', 'abc', '05', '%3Cb%3E', '99999999999999999999'].map(async (id) => {
+      const answer = await app.request(`/shop/products/${id}`)
+      return { status: answer.status, text: await answer.text() }
+    }),
+  )
+  expect(missing).toMatchObject({ status: 404, text: expect.stringContaining('This product does not exist') })
+  for (const page of malformed) expect(page).toEqual(missing)
+})
+
 test('a browser gets an error as an HTML page, and a program gets it as JSON', async () => {
   const { app, world } = await shopWorld()
   const open = async (path: string, accept: string) => {
     const answer = await app.request(path, { headers: { accept } })
     return { status: answer.status, type: answer.headers.get('content-type')?.split(';')[0], text: await answer.text() }
   }
-  const page = await open('/shop/products/%3Cb%3E', 'text/html,*/*')
+  const page = await open('/shop?q=%00', 'text/html,*/*')
   expect(page).toMatchObject({ status: 400, type: 'text/html' })
-  expect(page.text).toContain('path.product_id must be')
-  expect(await open('/shop/products/%3Cb%3E', '*/*')).toMatchObject({ status: 400, type: 'application/json' })
+  expect(page.text).toContain('The address must not contain NUL.')
+  expect(await open('/shop?q=%00', '*/*')).toMatchObject({ status: 400, type: 'application/json' })
   world.answer = async () => {
     throw new Error('a bug')
   }

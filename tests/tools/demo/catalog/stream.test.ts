@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { catalogService } from '../../../../api/catalog/service.ts'
 import type { OfferedVariant } from '../../../../tools/demo/catalog/fill.ts'
 import { DEMO_CATEGORIES, DEMO_SELLERS, demoProducts } from '../../../../tools/demo/catalog/goods.ts'
 import { perform } from '../../../../tools/demo/catalog/play.ts'
@@ -29,6 +30,13 @@ test('parent categories come first, and a seed determines the products, which ha
   expect(new Set(skus).size).toBe(skus.length)
   for (const { category_id } of products) expect(known).toContain(category_id)
   expect(demoProducts(1, DEMO_SELLERS[0], 5)).toEqual(demoProducts(1, DEMO_SELLERS[0], 20).slice(0, 5))
+})
+
+test('the example that lists the products of a seller names a seller who has products in the demo', () => {
+  const commands = catalogService.examples('http://localhost:8080').map(({ command }) => command)
+  const sellers = commands.flatMap((command) => /--sub (\d+) --scope seller/.exec(command)?.[1] ?? [])
+  expect(sellers).toHaveLength(1)
+  expect(DEMO_SELLERS.map(({ id }) => id)).toContain(sellers[0])
 })
 
 test('the shop produces every kind of event in chronological order, and new prices differ by at most a tenth', () => {

@@ -79,6 +79,13 @@ describe('parameters', () => {
     expect(faults(query)).toEqual([path])
   })
 
+  it('a parameter with a single value that is given twice is refused for that reason', () => {
+    const single = { q: 'a', category: '1', price_min: '1', price_max: '2', rating_min: '1', sort: 'newest', page: '1', page_size: '5' }
+    const twice = Object.fromEntries(Object.entries(single).map(([name, value]) => [name, [value, value]]))
+    const issues = searchParameters.safeParse(twice).error?.issues.map(({ path, message }) => [path.join('.'), message])
+    expect(issues).toEqual(Object.keys(single).map((name) => [name, 'must be given once']))
+  })
+
   it('the last numbered page, and the maximum of each text and number, are accepted', () => {
     expect(faults({ page: '500', page_size: '20', q: '𝒳'.repeat(200) })).toEqual([])
     const longest = { category: 'c'.repeat(2_000), brand: 'b'.repeat(200), attr: `${'n'.repeat(50)}:${'v'.repeat(200)}` }
