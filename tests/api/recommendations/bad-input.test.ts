@@ -121,6 +121,15 @@ test('the repetition of an event without an id or a time gets the same id if it 
   expect((await api.send('POST', '/api/v1/events', { user: '42', body: VIEW, headers: long })).status).toBe(400)
 })
 
+test('events of different callers with the same Idempotency-Key have different ids, because keys belong to callers', async () => {
+  const callers = [{ user: '42' }, { user: 'shop', scope: 'internal' }, { user: 'player', scope: 'internal' }]
+  for (const caller of callers) {
+    const request = { ...caller, body: { ...VIEW, user_id: '42' }, headers: { 'idempotency-key': 'k' } }
+    expect((await api.send('POST', '/api/v1/events', request)).status).toBe(202)
+  }
+  expect(new Set(api.published.slice(-3).map(({ value }) => value.event_id)).size).toBe(3)
+})
+
 test.each([
   ['limit=0'],
   ['limit=51'],
