@@ -161,7 +161,8 @@ export function servePart(deps: ServePartDeps): ServePart {
     routes: [
       bind(recommendationsRoute, async ({ caller, query, requestId, method }) => {
         const { limit, page_token, context = CONTEXTS[0], explain: isExplained } = query
-        if (isExplained && !caller!.scopes.has('internal')) throw new ApiError(errors.forbidden)
+        if (isExplained && !caller!.scopes.has('internal'))
+          throw new ApiError(errors.forbidden, { message: 'A request with explain=true needs a token with the scope internal.' })
         const userId = userOf(caller!, query.user_id, 'query.user_id')
         const isShown = method !== 'HEAD'
         if (page_token !== undefined) {
