@@ -84,7 +84,10 @@ function timeOf(text: string | null | undefined): number | null {
   return text === null || text === undefined ? null : Date.parse(text)
 }
 
-/** Programs other than the API may write any 64-bit integer. A time beyond the range of dates becomes the nearest date. */
+/**
+ * Returns a time in ISO format. Programs other than the API may write times beyond the range of dates; they become the
+ * nearest date.
+ */
 function isoOf(time: number | null): string | null {
   return time === null ? null : new Date(Math.max(-LAST_DATE, Math.min(LAST_DATE, time))).toISOString()
 }
