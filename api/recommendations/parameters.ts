@@ -25,6 +25,11 @@ export function idField(description: string, example: string | number = '318') {
     .openapi({ type: 'string', description: `${description} A number is accepted as well.`, example })
 }
 
+/** Schema of a time in a body. */
+export function timeField() {
+  return z.iso.datetime('must be a UTC time such as 2026-01-15T12:00:00.000Z')
+}
+
 function isInexact(input: unknown): boolean {
   return typeof input === 'number' && input > Number.MAX_SAFE_INTEGER
 }

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { isItemId } from '../../schemas/recommendations/item-id.ts'
 import type { RecommendationContext } from '../../schemas/recommendations/ranking/ranking-features.ts'
 import { editorialLists, itemStats, items as itemsTopic, trendingItems } from '../../schemas/recommendations/topics.ts'
 import type { EditorialList, RecommendationItem, TrendingItems } from '../../schemas/recommendations/types.ts'
@@ -39,7 +40,8 @@ export async function openTables({ topicFeeds, feedSnapshots, now, onItem, newer
   const trending = new Map<string, TrendingItems>()
   const editorial = new Map<string, EditorialList>()
 
-  function putItem(itemId: bigint, item: RecommendationItem | undefined, replaces: boolean): void {
+  function putItem(itemId: bigint, given: RecommendationItem | undefined, replaces: boolean): void {
+    const item = isItemId(itemId) ? given : undefined
     if (replaces) items.putItem(itemId, undefined)
     if (item !== undefined && item.updated_at < items.updatedAt(items.rowOf(itemId))) return
     items.putItem(itemId, item)

@@ -28,6 +28,30 @@ describe('the page that explains a list in Chromium', () => {
     await page.context().close()
   })
 
+  test('titles that are one very long word do not make the columns of the tables wide', async () => {
+    const api = await recommendationsApi()
+    const server = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now })
+    onTestFinished(async () => void (await server.close(0)))
+    const { page } = await open(server.url, { extraHTTPHeaders: { ...(await api.bearer({ sub: '7', scope: 'internal' })) } })
+    for (let id = 1n; id <= 12n; id++) api.putItem(id, { title: 'x'.repeat(500), attributes: { genres: 'Comedy' } })
+    api.putNeighbours(
+      1n,
+      Array.from({ length: 11 }, (_, index) => ({ itemId: BigInt(index + 2), weight: 5 })),
+    )
+    await page.goto('/recommendations/explain?user_id=42&rec_type=similar&item_id=1')
+    await page.getByText('Scores and ranking features').click()
+    for (const heading of ['Item', 'Reason', 'Source']) {
+      const columns = await page.getByRole('columnheader', { name: heading, exact: true }).all()
+      expect(columns.length).toBeGreaterThan(0)
+      for (const column of columns) {
+        const { width } = (await column.boundingBox())!
+        expect(width).toBeGreaterThanOrEqual(9 * 16)
+        expect(width).toBeLessThan(600)
+      }
+    }
+    await page.context().close()
+  })
+
   test('a signed-in user who follows a link from another site needs no new token', async () => {
     const api = await recommendationsApi()
     const server = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now })

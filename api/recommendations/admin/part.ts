@@ -12,6 +12,9 @@ import type { RecommendationsPart } from '../part.ts'
 import type { RecommendationTables } from '../tables.ts'
 import { deleteEditorialRoute, type editorialBody, listEditorialRoute, putEditorialRoute, putItemRoute } from './routes.ts'
 
+/** Largest distance of a date from 1970, in ms. */
+const LAST_DATE = 8.64e15
+
 export interface AdminDeps extends Pick<ServiceKit, 'facts' | 'now'> {
   readonly tables: RecommendationTables
 }
@@ -23,7 +26,7 @@ export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPar
         if ((body.kind === 'NEW_RELEASE_BOOST') !== (name === NEW_RELEASES))
           throw invalidRequest('body.kind', `must be NEW_RELEASE_BOOST for the name ${NEW_RELEASES}, and LIST for every other name`)
         const list = editorialOf(body, now())
-        if ((list.starts_at ?? 0) >= (list.ends_at ?? Number.POSITIVE_INFINITY))
+        if ((list.starts_at ?? Number.NEGATIVE_INFINITY) >= (list.ends_at ?? Number.POSITIVE_INFINITY))
           throw invalidRequest('body.ends_at', 'must be after starts_at')
         await facts.publish(editorialLists, name, list)
         return jsonAnswer(200, shown(name, list, now()))
@@ -81,6 +84,10 @@ function timeOf(text: string | null | undefined): number | null {
   return text === null || text === undefined ? null : Date.parse(text)
 }
 
+/**
+ * Returns a time in ISO format. Programs other than the API may write times beyond the range of dates; they become the
+ * nearest date.
+ */
 function isoOf(time: number | null): string | null {
-  return time === null ? null : new Date(time).toISOString()
+  return time === null ? null : new Date(Math.max(-LAST_DATE, Math.min(LAST_DATE, time))).toISOString()
 }

@@ -3,7 +3,7 @@ import { CONTEXTS } from '../../../schemas/recommendations/ranking/ranking-featu
 import { errors } from '../../kit/errors.ts'
 import { defineRoute } from '../../kit/route.ts'
 import { recommendationErrors } from '../errors.ts'
-import { idField, idParameter } from '../parameters.ts'
+import { idField, idParameter, timeField } from '../parameters.ts'
 
 const ADMIN = { kind: 'scope', scope: 'admin' } as const
 const MAX_LISTED = 500
@@ -20,7 +20,7 @@ const name = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,49}$/, 'must have 1 to 50 characters from a-z, 0-9 and -, and must not begin with -')
   .openapi({ example: 'summer-films' })
-const period = { starts_at: z.iso.datetime().nullable().optional(), ends_at: z.iso.datetime().nullable().optional() }
+const period = { starts_at: timeField().nullable().optional(), ends_at: timeField().nullable().optional() }
 
 const listBody = z.strictObject({
   kind: z.literal('LIST'),
@@ -107,19 +107,21 @@ export const putItemRoute = defineRoute({
       description: z.string().max(DESCRIPTION_CHARACTERS).optional(),
       category_path: z.string().max(TITLE_CHARACTERS).optional().openapi({ example: 'Movies/Comedy' }),
       attributes: z
-        .record(z.string().min(1).max(ATTRIBUTE_NAME_CHARACTERS), z.string().max(ATTRIBUTE_CHARACTERS))
+        .record(z.string().min(1).max(ATTRIBUTE_NAME_CHARACTERS), z.string().max(ATTRIBUTE_CHARACTERS), {
+          error: ({ code }) => (code === 'invalid_key' ? `names must have 1 to ${ATTRIBUTE_NAME_CHARACTERS} characters` : undefined),
+        })
         .refine((attributes) => Object.keys(attributes).length <= MAX_ATTRIBUTES, `has more than ${MAX_ATTRIBUTES} attributes`)
         .optional()
         .openapi({ description: '`genres` may contain several genres, separated by | or commas.', example: { genres: 'Comedy|Drama' } }),
       popularity: z.number().min(0).max(1).optional(),
       thumbnail_url: z
-        .url({ protocol: /^https?$/ })
+        .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
         .max(URL_CHARACTERS)
         .nullable()
         .optional(),
       status: z.enum(['ACTIVE', 'INACTIVE']).optional(),
-      created_at: z.iso.datetime().optional(),
-      updated_at: z.iso.datetime().optional(),
+      created_at: timeField().optional(),
+      updated_at: timeField().optional(),
     })
     .openapi('PutItem'),
   bodyExample: { title: 'Heat', category_path: 'Movies', attributes: { genres: 'Crime|Drama' } },

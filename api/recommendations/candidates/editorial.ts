@@ -31,7 +31,15 @@ export function boostByEditors(lists: EditorialLists, time: number): NewReleaseB
   const rule = lists.get(NEW_RELEASES)
   if (rule === undefined) return DEFAULT_BOOST
   if (rule.kind !== 'NEW_RELEASE_BOOST' || !isRunning(rule, time)) return undefined
-  return { factor: rule.factor ?? DEFAULT_BOOST.factor, maxAgeDays: rule.max_age_days ?? DEFAULT_BOOST.maxAgeDays }
+  // Programs other than the API may write invalid values. A factor of NaN would remove all new items from lists.
+  const { factor, max_age_days: maxAgeDays } = rule
+  if (!isUsable(factor) || !isUsable(maxAgeDays)) return DEFAULT_BOOST
+  return { factor: factor ?? DEFAULT_BOOST.factor, maxAgeDays: maxAgeDays ?? DEFAULT_BOOST.maxAgeDays }
+}
+
+/** Returns whether a value is null or a finite number that is not negative. */
+function isUsable(value: number | null): boolean {
+  return value === null || (Number.isFinite(value) && value >= 0)
 }
 
 export function isRunning({ starts_at, ends_at }: Pick<EditorialList, 'starts_at' | 'ends_at'>, time: number): boolean {

@@ -12,6 +12,13 @@ import { byCategory, byNeighbours, byVector, type SimilarItem } from './similari
 export const REC_TYPES = ['personalized', 'similar', 'trending', 'because_you_watched'] as const
 export type RecType = (typeof REC_TYPES)[number]
 
+/** The kind of list in each context, for requests that do not name a kind. */
+export const DEFAULT_REC_TYPE: Readonly<Record<RecommendationContext, RecType>> = {
+  homepage: 'personalized',
+  product_page: 'similar',
+  post_play: 'because_you_watched',
+}
+
 /** The data from which candidates are generated. */
 export interface CandidateSources {
   readonly items: ItemTable

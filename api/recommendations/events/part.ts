@@ -1,7 +1,8 @@
 import { interactions } from '../../../schemas/recommendations/topics.ts'
 import type { Interaction } from '../../../schemas/recommendations/types.ts'
 import { jsonAnswer } from '../../kit/answer.ts'
-import { hashOf } from '../../kit/commands/idempotency.ts'
+import type { Caller } from '../../kit/auth/verify.ts'
+import { commandIdOf, hashOf } from '../../kit/commands/idempotency.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import { bind } from '../../kit/route.ts'
 import type { ServiceKit } from '../../service.ts'
@@ -27,10 +28,11 @@ export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
 
   /**
    * Returns the id of an event in a request with an Idempotency-Key; undefined if the request has no key. A repeated
-   * request gets the same ids, because the id does not depend on the time of the request.
+   * request gets the same ids, because the id does not depend on the time of the request. Two callers may choose the
+   * same key for events of the same user, so the id depends on the caller.
    */
-  function idOf(key: string | undefined, index: number, { item_id, event_type }: EventBody): string | undefined {
-    return key === undefined ? undefined : `key-${hashOf([key, index, String(item_id), event_type])}`
+  function idOf(caller: Caller, key: string | undefined, index: number, { item_id, event_type }: EventBody): string | undefined {
+    return key === undefined ? undefined : `key-${hashOf([commandIdOf(caller, '', key), index, String(item_id), event_type])}`
   }
 
   /**
@@ -48,7 +50,7 @@ export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
       bind(postEventRoute, async ({ caller, body, idempotencyKey }) => {
         const userId = userOf(caller!, body.user_id, 'body.user_id')
         assertTimes([body], () => 'body')
-        await facts.publish(interactions, userId, interactionOf(body, now(), idOf(idempotencyKey, 0, body)))
+        await facts.publish(interactions, userId, interactionOf(body, now(), idOf(caller!, idempotencyKey, 0, body)))
         return accepted()
       }),
       bind(postEventsRoute, async ({ caller, body: { events }, idempotencyKey }) => {
@@ -57,7 +59,7 @@ export function eventsPart({ facts, now }: EventsDeps): RecommendationsPart {
         const time = now()
         await Promise.all(
           events.map((event, index) =>
-            facts.publish(interactions, users[index], interactionOf(event, time, idOf(idempotencyKey, index, event))),
+            facts.publish(interactions, users[index], interactionOf(event, time, idOf(caller!, idempotencyKey, index, event))),
           ),
         )
         return accepted({ events: events.length })

@@ -67,7 +67,7 @@ function listSection(
   }
   const row = (item: AnswerItem, place: number) => html`<tr><td>${place + 1}</td>
 <th scope="row">${title(item.itemId)} <span class="soft">${item.itemId}</span></th><td>${genreOf(item.itemId)}</td>
-<td>${explanationOf(item, item.sourceItemId === undefined ? undefined : title(item.sourceItemId), () => likedOf(item.itemId))}</td>
+<td class="text">${explanationOf(item, item.sourceItemId === undefined ? undefined : title(item.sourceItemId), () => likedOf(item.itemId))}</td>
 <td>${item.channel}</td><td class="number">${numberText(item.score)}</td><td class="number">${moved(item, place)}</td></tr>`
   return html`<section aria-labelledby="list"><h2 id="list">The list</h2>
 <p class="soft">“Moved” compares the place of an item with its place by score alone. Arranging moves items down if their genre is full or they are similar to earlier items, and reserves some places for new items.${isCapRelaxed ? ' Fewer than 20 items were left within the limit per genre, so the limit was exceeded.' : ''}</p>
@@ -102,7 +102,7 @@ function candidateSection({ candidates, items }: ServedList, best: readonly Scor
   const listed = new Set(items.map(({ itemId }) => itemId))
   const row = ({ candidate, score, ...one }: Scored, place: number) => html`<tr><td>${place + 1}</td>
 <th scope="row">${title(candidate.itemId)}${listed.has(candidate.itemId) ? '' : html` <span class="soft">not listed</span>`}</th><td>${candidate.channel}</td>
-<td>${candidate.sourceItemId === undefined ? '' : title(candidate.sourceItemId)}</td><td class="number">${numberText(score)}</td>
+<td class="text">${candidate.sourceItemId === undefined ? '' : title(candidate.sourceItemId)}</td><td class="number">${numberText(score)}</td>
 ${Array.from(featuresOf(one), (value) => html`<td class="number">${numberText(value)}</td>`)}</tr>`
   return html`<section aria-labelledby="candidates"><h2 id="candidates">Candidates by score</h2>
 <p class="soft">The best ${best.length} of ${candidates.length}, before the list is arranged.</p>

@@ -1,15 +1,22 @@
 import { html } from 'hono/html'
 import type { Answer } from '../../kit/answer.ts'
 import { type Html, renderedPage } from '../../kit/page/rendered.ts'
-import { EXPLAIN, FILES, SIGN_IN } from './routes.ts'
+import { EXPLAIN, FILES } from './routes.ts'
 
-/**
- * Renders a page with the header and the style sheet of the page that explains lists.
- * @param who the subject of the caller's token
- */
-export function pageAnswer(status: number, title: string, who: string, main: Html): Promise<Answer> {
+export interface Page {
+  readonly status: number
+  readonly title: string
+  /** Subject of the caller's token. */
+  readonly who: string
+  /** Address of the sign-in, which returns to this page. */
+  readonly signIn: string
+  readonly main: Html
+}
+
+/** Renders a page with the header and the style sheet of the page that explains lists. */
+export function pageAnswer({ status, title, who, signIn, main }: Page): Promise<Answer> {
   const header = html`<p class="name"><a href="${EXPLAIN}">Recommendations explained</a></p>
-<p class="soft">Signed in as ${who} · <a href="${SIGN_IN}">change</a></p>`
+<p class="soft">Signed in as ${who} · <a href="${signIn}">change</a></p>`
   return renderedPage({ status, title: `${title} – Millrace`, styleSheet: `${FILES}/style.css`, header, main })
 }
 

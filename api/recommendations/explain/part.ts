@@ -77,20 +77,22 @@ export function explainPart({ lists, shown, catalogue, tables, log }: ExplainDep
   }
 
   async function page({ subject, scopes }: Caller, texts: Record<string, string>): Promise<Answer> {
+    const reader = { who: subject, signIn: signInFor(texts) }
     if (!scopes.has(SCOPE)) {
-      const main = html`<h1>Not allowed</h1><p>This page shows the features of any user, so it needs a token with the scope ${SCOPE}. <a href="${SIGN_IN}">Sign in with another token</a></p>`
-      return await pageAnswer(errors.forbidden.status, 'Not allowed', subject, main)
+      const main = html`<h1>Not allowed</h1><p>This page shows the features of any user, so it needs a token with the scope ${SCOPE}. <a href="${reader.signIn}">Sign in with another token</a></p>`
+      return await pageAnswer({ ...reader, status: errors.forbidden.status, title: 'Not allowed', main })
     }
     const { value, details } = check(choiceQuery, texts, 'query')
     if (value === undefined) {
       const lines = details.map(({ path, message }) => html`<li>${path.replace('query.', '')} ${message}</li>`)
       const main = html`<h1>This list cannot be explained</h1><ul>${lines}</ul><p><a href="${EXPLAIN}">Start again</a></p>`
-      return await pageAnswer(errors.invalid_request.status, 'This list cannot be explained', subject, main)
+      return await pageAnswer({ ...reader, status: errors.invalid_request.status, title: 'This list cannot be explained', main })
     }
     const choice = value as Choice
     const [explanation, runs] = await Promise.all([explained(choice), lastRuns()])
     const title = choice.user_id === undefined ? 'Recommendations explained' : `User ${choice.user_id}`
-    return await pageAnswer(200, title, subject, html`<h1>How a list is made</h1>${form(choice)}${explanation}${qualitySection(runs)}`)
+    const main = html`<h1>How a list is made</h1>${form(choice)}${explanation}${qualitySection(runs)}`
+    return await pageAnswer({ ...reader, status: 200, title, main })
   }
 
   return {
@@ -98,13 +100,18 @@ export function explainPart({ lists, shown, catalogue, tables, log }: ExplainDep
       bind(explainRoute, async ({ caller, query }) => {
         const texts = givenTexts(query)
         if (caller !== undefined) return await page(caller, texts)
-        const asked = new URLSearchParams(texts).toString()
-        return { status: SEE_OTHER, headers: { ...PRIVATE, Location: `${SIGN_IN}${asked === '' ? '' : `?${asked}`}` }, body: null }
+        return { status: SEE_OTHER, headers: { ...PRIVATE, Location: signInFor(texts) }, body: null }
       }),
       bind(signInPageRoute, () => files.page('sign-in.html')),
       bind(explainFileRoute, ({ params: { file } }) => files.file(file)),
     ],
   }
+}
+
+/** Returns the address of the sign-in that then returns to the page with the same parameters. */
+function signInFor(texts: Record<string, string>): string {
+  const asked = new URLSearchParams(texts).toString()
+  return `${SIGN_IN}${asked === '' ? '' : `?${asked}`}`
 }
 
 function form({ user_id, context, rec_type, item_id, diversity }: Choice): Html {

@@ -38,8 +38,8 @@ function content(runs: readonly ModelRun[] | undefined): Html {
     ({ from, questions, candidate, inForce }): Bar => ({ name: `${groupName(from)} (${questions} questions)`, candidate, inForce }),
   )
   return html`<p class="soft">Mean NDCG@20: how high a list ranks the item that the user chose next. Each question is an interaction that neither model was trained on. The upper bar is the trained model. The lower bar is the model that was in force before, or the rules if there was none.</p>
-<h3>By version</h3>${bars(versions)}
-<h3>By earlier interactions of the user, newest training</h3>${byGroup.length === 0 ? html`<p class="note">The newest training run did not record this.</p>` : bars(byGroup)}`
+<h3>By version</h3>${bars('Model', versions)}
+<h3>By earlier interactions of the user, newest training</h3>${byGroup.length === 0 ? html`<p class="note">The newest training run did not record this.</p>` : bars('Earlier interactions', byGroup)}`
 }
 
 function groupName(from: number): string {
@@ -48,13 +48,14 @@ function groupName(from: number): string {
   return next - 1 === from ? String(from) : `${from} to ${next - 1}`
 }
 
-function bars(rows: readonly Bar[]): Html {
+/** @param heading what the names of the rows are */
+function bars(heading: string, rows: readonly Bar[]): Html {
   const most = Math.max(...rows.flatMap(({ candidate, inForce }) => [candidate, inForce]), Number.MIN_VALUE)
   const bar = (kind: string, value: number, row: number) =>
     html`<rect class="${kind}" x="0" y="${row * BAR_HEIGHT}" width="${Math.round((value / most) * WIDTH)}" height="${BAR_HEIGHT - 2}"/>`
   const line = ({ name, candidate, inForce }: Bar) => html`<tr><th scope="row">${name}</th>
 <td><svg class="bars" viewBox="0 0 ${WIDTH} ${2 * BAR_HEIGHT}" aria-hidden="true">${bar('candidate', candidate, 0)}${bar('in-force', inForce, 1)}</svg></td>
 <td class="number">${numberText(candidate)}</td><td class="number">${numberText(inForce)}</td></tr>`
-  return html`<div class="wide"><table><thead><tr><th scope="col">Model</th><th scope="col"></th><th scope="col" class="number">Trained</th><th scope="col" class="number">Before</th></tr></thead>
+  return html`<div class="wide"><table><thead><tr><th scope="col">${heading}</th><th scope="col"></th><th scope="col" class="number">Trained</th><th scope="col" class="number">Before</th></tr></thead>
 <tbody>${rows.map(line)}</tbody></table></div>`
 }

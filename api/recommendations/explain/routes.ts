@@ -27,8 +27,8 @@ export const explainRoute = defineRoute({
   auth: { kind: 'optional', anySubject: true, isPage: true },
   query: z.object({
     user_id: text('The user whose list is explained.'),
-    context: text(`One of ${CONTEXTS.join(', ')}.`),
-    rec_type: text(`One of ${REC_TYPES.join(', ')}.`),
+    context: text(`One of ${CONTEXTS.join(', ')}. Default: ${CONTEXTS[0]}.`),
+    rec_type: text(`One of ${REC_TYPES.join(', ')}. The default depends on the context, as in \`GET /api/v1/recommendations\`.`),
     item_id: text('The item that the list is based on.'),
     diversity: text('`true` moves items down if they are similar to earlier items.'),
   }),

@@ -87,9 +87,9 @@ export function pageTokens(secret: string, now: () => number): PageTokens {
     },
     read(token, userId) {
       if (token.length > MAX_CHARACTERS) throw invalid(FOREIGN)
-      const [text, signature = ''] = token.split('.')
+      const [text, signature = '', ...more] = token.split('.')
       const [given, expected] = [Buffer.from(signature), Buffer.from(signatureOf(text))]
-      if (given.length !== expected.length || !timingSafeEqual(given, expected)) throw invalid(FOREIGN)
+      if (more.length > 0 || given.length !== expected.length || !timingSafeEqual(given, expected)) throw invalid(FOREIGN)
       const { success, data } = form.safeParse(JSON.parse(Buffer.from(text, 'base64url').toString()))
       // During an upgrade, a correctly signed token may come from a release with a different token format.
       if (!success) throw invalid(FOREIGN)

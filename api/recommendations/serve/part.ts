@@ -1,4 +1,4 @@
-import { CONTEXTS, RANKING_FEATURES, type RecommendationContext } from '../../../schemas/recommendations/ranking/ranking-features.ts'
+import { CONTEXTS, RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { recommendationsServed } from '../../../schemas/recommendations/topics.ts'
 import type { ServedRecommendations } from '../../../schemas/recommendations/types.ts'
 import { jsonAnswer } from '../../kit/answer.ts'
@@ -8,7 +8,7 @@ import { PRIVATE } from '../../kit/headers.ts'
 import { bind } from '../../kit/route.ts'
 import type { ServiceKit } from '../../service.ts'
 import { userOf } from '../caller.ts'
-import type { RecType } from '../candidates/generate.ts'
+import { DEFAULT_REC_TYPE } from '../candidates/generate.ts'
 import { genreOf } from '../items/genre.ts'
 import { metPreference } from '../items/traits.ts'
 import type { RecommendationsPart } from '../part.ts'
@@ -28,12 +28,6 @@ export interface ServePartDeps extends Pick<ServiceKit, 'facts' | 'metrics' | 'l
   random(): number
 }
 
-/** The kind of list in each context, for requests that do not name a kind. */
-const DEFAULT_REC_TYPE: Readonly<Record<RecommendationContext, RecType>> = {
-  homepage: 'personalized',
-  product_page: 'similar',
-  post_play: 'because_you_watched',
-}
 /**
  * Maximum number of answers whose records wait for Kafka. This many records take about 50 MB. Further records are
  * dropped and counted, because no request should wait until Kafka accepts them.
@@ -167,7 +161,8 @@ export function servePart(deps: ServePartDeps): ServePart {
     routes: [
       bind(recommendationsRoute, async ({ caller, query, requestId, method }) => {
         const { limit, page_token, context = CONTEXTS[0], explain: isExplained } = query
-        if (isExplained && !caller!.scopes.has('internal')) throw new ApiError(errors.forbidden)
+        if (isExplained && !caller!.scopes.has('internal'))
+          throw new ApiError(errors.forbidden, { message: 'A request with explain=true needs a token with the scope internal.' })
         const userId = userOf(caller!, query.user_id, 'query.user_id')
         const isShown = method !== 'HEAD'
         if (page_token !== undefined) {

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { errors } from '../../kit/errors.ts'
 import { defineRoute } from '../../kit/route.ts'
-import { idParameter } from '../parameters.ts'
+import { idParameter, timeField } from '../parameters.ts'
 
 const INTERNAL = { kind: 'scope', scope: 'internal' } as const
 const COUNTRY_CHARACTERS = 5
@@ -108,9 +108,9 @@ export const putUserRoute = defineRoute({
       country: short(COUNTRY_CHARACTERS),
       language: short(SHORT_CHARACTERS),
       age_bucket: short(SHORT_CHARACTERS),
-      signup_date: z.iso.date().nullable().optional(),
+      signup_date: z.iso.date('must be a date such as 2026-01-15').nullable().optional(),
       sub_tier: z.enum(['free', 'basic', 'premium']).nullable().optional(),
-      updated_at: z.iso.datetime().optional().openapi({ description: 'Default: now.' }),
+      updated_at: timeField().optional().openapi({ description: 'Default: now.' }),
     })
     .openapi('PutUser'),
   bodyExample: { country: 'DE', age_bucket: '25-34', sub_tier: 'basic' },

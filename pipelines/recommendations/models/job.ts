@@ -22,7 +22,7 @@ const FIRST_AFTER_MS = 15 * MINUTE_MS
  * example because the memory is full, the worker would otherwise restart again and again, and could do nothing else.
  */
 const REPEAT_AFTER_MS = 15 * MINUTE_MS
-const CUT_OFF = 'the worker ended during this run'
+const CUT_OFF = 'the worker ended or lost its partition during this run'
 /**
  * How long the loop waits for a request during a training run. The wait is short, because the loop must also notice
  * when the run ends.

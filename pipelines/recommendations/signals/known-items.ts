@@ -1,3 +1,4 @@
+import { isItemId } from '../../../schemas/recommendations/item-id.ts'
 import { items } from '../../../schemas/recommendations/topics.ts'
 import type { ItemActivity } from '../../../schemas/recommendations/types.ts'
 import { HOUR_MS } from '../../../schemas/retention.ts'
@@ -5,6 +6,7 @@ import {
   avro,
   avroValue,
   type Context,
+  deadLetter,
   decimalId,
   type EngineStore,
   keyedStore,
@@ -62,6 +64,7 @@ export function declareKnownItems(t: TopologyBuilder, onKnown: (itemId: bigint, 
 
   t.source(items, { tombstones: 'drop', onError: { decode: 'drop' } })
     .process('know', { reads, stores }, function know(_item, ctx) {
+      if (!isItemId(ctx.key)) return deadLetter('bad_item', 'The id of the item is not positive.')
       if (known.get(ctx.key) === undefined) known.put(ctx.key, true)
       const activity = parked.get(ctx.key)
       if (activity === undefined) return

@@ -1,3 +1,4 @@
+import { isItemId } from '../../../schemas/recommendations/item-id.ts'
 import type { Interaction, RecommendationUser, UserPreferences } from '../../../schemas/recommendations/types.ts'
 import { MINUTE_MS } from '../../../schemas/retention.ts'
 
@@ -19,16 +20,20 @@ const MAX_WEIGHT = 1
 /** Size of a preference's weight and of the lengths of its texts. */
 const PREFERENCE_OVERHEAD_BYTES = 14
 
-type CheckedFields = Pick<Interaction, 'timestamp' | 'rating' | 'watch_pct' | 'dwell_time_sec'>
+type CheckedFields = Pick<Interaction, 'item_id' | 'timestamp' | 'rating' | 'watch_pct' | 'dwell_time_sec'>
 
 /**
  * Returns why an event cannot be counted; undefined if it can. The API rejects such events, but other producers may
  * write to the topic. A single NaN, or a time far in the future, would permanently corrupt the statistics of an item.
  * @param arrivedAt epoch ms
  */
-export function eventFault({ timestamp, rating, watch_pct, dwell_time_sec }: CheckedFields, arrivedAt: number): string | undefined {
+export function eventFault(
+  { item_id, timestamp, rating, watch_pct, dwell_time_sec }: CheckedFields,
+  arrivedAt: number,
+): string | undefined {
   const fault = timeFault(timestamp, arrivedAt)
   if (fault !== undefined) return fault
+  if (!isItemId(item_id)) return 'The id of the item is not positive.'
   if (!isWithin(rating, MOST_STARS)) return `The rating is not a number from 0 to ${MOST_STARS}.`
   if (!isWithin(watch_pct, 1)) return 'The watched share is not a number from 0 to 1.'
   return isWithin(dwell_time_sec, Number.MAX_VALUE) ? undefined : 'The dwell time is not a number of seconds, or is negative.'

@@ -120,6 +120,29 @@ test.each([
 })
 
 test.each([
+  [{ thumbnail_url: 'ftp://example.com/1.png' }, 'body.thumbnail_url', 'must be an http or https URL'],
+  [{ attributes: { ['n'.repeat(51)]: 'v' } }, `body.attributes.${'n'.repeat(51)}`, 'names must have 1 to 50 characters'],
+  [{ created_at: '2026-01-15T12:00:00+02:00' }, 'body.created_at', 'must be a UTC time such as 2026-01-15T12:00:00.000Z'],
+])('the error for an item with %j says what is allowed', async (fields, path, message) => {
+  const { body } = await put('/internal/items/5', { title: 't', ...fields }, 'internal')
+  expect(body.details).toEqual([{ path, message }])
+})
+
+test('a list may end before 1970 if it has no start, because it then has no end before its start', async () => {
+  const list = { kind: 'LIST', item_ids: ['1'], ends_at: '1960-01-01T00:00:00.000Z' }
+  const { status, body } = await put('/api/v1/editorial-lists/picks', list, 'admin')
+  expect([status, body.is_running]).toEqual([200, false])
+})
+
+test('lists are shown even if another program has written a time that is not a date', async () => {
+  const times = { starts_at: Number.MIN_SAFE_INTEGER, ends_at: Number.MAX_SAFE_INTEGER }
+  api.putEditorial('picks', { kind: 'LIST', item_ids: [1n], contexts: [], factor: null, max_age_days: null, ...times })
+  const { status, body } = await api.send('GET', '/api/v1/editorial-lists', { user: 'editor', scope: 'admin' })
+  expect(status).toBe(200)
+  expect(body.lists).toMatchObject([{ starts_at: '-271821-04-20T00:00:00.000Z', ends_at: '+275760-09-13T00:00:00.000Z', is_running: true }])
+})
+
+test.each([
   ['an end before its start', { kind: 'LIST', item_ids: ['1'], starts_at: iso(START), ends_at: iso(START) }],
   ['no items', { kind: 'LIST', item_ids: [] }],
   ['501 items', { kind: 'LIST', item_ids: Array.from({ length: 501 }, () => '1') }],

@@ -85,6 +85,8 @@ test('without a token, the page redirects to the sign-in with the same query, an
   const { status, html } = await open('explain?user_id=42', { scope: 'admin' })
   expect(status).toBe(403)
   expect(html).not.toContain('Interactions')
+  // A sign-in with another token returns to the list that the user wanted to see.
+  expect(html).toContain('<a href="/recommendations/sign-in?user_id=42">Sign in with another token</a>')
   const signIn = await open('sign-in', { scope: null })
   expect([signIn.status, signIn.headers.get('content-security-policy')]).toEqual([200, expect.stringContaining("script-src 'self'")])
 })
@@ -116,6 +118,18 @@ test.each([
   expect(html).toContain(message)
 })
 
+test('without a kind of list, the page explains the kind that the API returns in the same context', async () => {
+  for (const [context, kind] of [
+    ['homepage', 'personalized'],
+    ['product_page', 'similar'],
+    ['post_play', 'because_you_watched'],
+  ]) {
+    const { html } = await open(`explain?user_id=42&context=${context}`)
+    expect(html).toContain(`<option value="${kind}" selected>`)
+    expect(html).toContain(`<a href="/recommendations/sign-in?user_id=42&amp;context=${context}">change</a>`)
+  }
+})
+
 test('an empty form is not an error, and an unknown user also gets a list', async () => {
   expect((await open('explain?user_id=&item_id=')).status).toBe(200)
   const { html } = await open('explain?user_id=99')
@@ -141,6 +155,7 @@ test('the page compares the metrics of trained versions, and those of groups of 
   expect(html).toContain('<th scope="row">v2 (put in force)</th>')
   expect(html).toContain('<th scope="row">v1 (refused)</th>')
   expect(html).toContain('<th scope="row">10 to 49 (55 questions)</th>')
+  expect(html).toContain('<th scope="col">Earlier interactions</th>')
   expect(html).toContain('<rect class="candidate" x="0" y="0" width="400"')
   expect(html).toContain('<rect class="in-force" x="0" y="12" width="267"')
   api.state.runs = []

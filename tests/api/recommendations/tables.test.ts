@@ -15,7 +15,8 @@ function item(status: RecommendationItem['status'], updated_at: number): Recomme
   }
 }
 
-test('if the topic of items is created again, its active and inactive items replace items of the old topic, even if those are newer', async () => {
+/** Opens tables whose topic of items is fed by the test. */
+async function tablesOfItems() {
   let apply = (_itemId: bigint, _item: RecommendationItem | undefined, _replaces: boolean): void => undefined
   let held = (): Iterable<bigint> => []
   async function topicFeeds(topic: AnyTopic, onValue: typeof apply, onHeld: typeof held) {
@@ -30,6 +31,11 @@ test('if the topic of items is created again, its active and inactive items repl
     now: () => NEW,
     onItem: (itemId) => void changed.push(itemId),
   })
+  return { items, apply, held, changed }
+}
+
+test('if the topic of items is created again, its active and inactive items replace items of the old topic, even if those are newer', async () => {
+  const { items, apply, held, changed } = await tablesOfItems()
   const isActive = (itemId: bigint) => items.isActive(items.rowOf(itemId))
   apply(1n, item('ACTIVE', NEW), false)
   apply(2n, item('INACTIVE', NEW), false)
@@ -40,4 +46,10 @@ test('if the topic of items is created again, its active and inactive items repl
   apply(2n, item('ACTIVE', OLD), true)
   apply(2n, item('INACTIVE', OLD - 1), false)
   expect([isActive(1n), isActive(2n), changed]).toEqual([false, true, [1n, 2n, 1n, 2n]])
+})
+
+test('an item is ignored if its id is not positive, because no request could name the item', async () => {
+  const { items, apply } = await tablesOfItems()
+  for (const id of [0n, -5n, 1n]) apply(id, item('ACTIVE', NEW), false)
+  expect([0n, -5n, 1n].map((id) => items.isActive(items.rowOf(id)))).toEqual([false, false, true])
 })

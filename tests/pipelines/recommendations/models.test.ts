@@ -248,7 +248,7 @@ test('a worker that has lost the job publishes nothing, and the next worker trai
   await eventually(() => begun.at(-1)?.worker).toBe('a')
   begun[0].end(good('lost'))
   await eventually(() => begun[0].order.signal.aborted).toBe(true)
-  expect(run('run-1')).toMatchObject({ state: 'FAILED', reason: 'the worker ended during this run' })
+  expect(run('run-1')).toMatchObject({ state: 'FAILED', reason: 'the worker ended or lost its partition during this run' })
   const last = begun.at(-1)!
   expect(run(last.order.runId)).toMatchObject({ state: 'RUNNING', request_ids: ['one'] })
   last.end(good('kept'))

@@ -171,6 +171,14 @@ test('ids of items that do not exist are never trending, and the state holds a l
   expect(parked()).toBe(1)
 })
 
+test('an item whose id is not positive becomes a dead letter and is never trending', () => {
+  const { driver, put, view, trending } = viewedItems()
+  for (const item of [0n, -5n, 1n]) put(item)
+  expect(driver.metrics.deadLetters).toBe(2)
+  for (const item of [0n, -5n, 1n]) view(item)
+  expect(trending()).toEqual([1n])
+})
+
 test('a commit with events of 1,300 items counts each event once', () => {
   const { driver, put, view, stats } = viewedItems('manual')
   const ids = Array.from({ length: 1_300 }, (_, index) => BigInt(index + 1))

@@ -80,6 +80,8 @@ test.each<[string, Partial<Interaction>]>([
   ['an hour ahead', { timestamp: START + HOUR }],
   ['in the year 2200', { timestamp: Date.UTC(2200, 0) }],
   ['with a rating that is not a number', { event_type: 'RATE', rating: Number.NaN }],
+  ['about the item 0', { item_id: 0n }],
+  ['about an item with a negative id', { item_id: -5n }],
   ['with six stars', { event_type: 'RATE', rating: 6 }],
   ['with more than 100 % watched', { watch_pct: 1.5 }],
   ['with an infinite dwell time', { event_type: 'DWELL', dwell_time_sec: Number.POSITIVE_INFINITY }],

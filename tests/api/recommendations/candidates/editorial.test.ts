@@ -22,6 +22,16 @@ test('items younger than 30 days get a boost of 1.1; if the editors have set a r
   ])
 })
 
+test.each([
+  ['factor', Number.NaN],
+  ['factor', -1],
+  ['factor', Number.POSITIVE_INFINITY],
+  ['max_age_days', Number.NaN],
+])('a rule with the %s %s by another program is ignored, because new items could vanish from lists', (name, value) => {
+  const rule = editorial({ kind: 'NEW_RELEASE_BOOST', factor: 2, max_age_days: 7, [name]: value })
+  expect(boostByEditors(new Map([['new-releases', rule]]), START)).toEqual({ factor: 1.1, maxAgeDays: 30 })
+})
+
 test('an editorial list applies from its start to its end, in all contexts or in those that it names', () => {
   const lists = new Map([
     ['everywhere', editorial({ item_ids: [1n, 2n] })],

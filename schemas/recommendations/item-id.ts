@@ -1,0 +1,7 @@
+/**
+ * Returns whether a number is the id of an item. Programs other than the API may write any 64-bit integer, but the API
+ * accepts only positive ids, so nobody could view, hide or report an item with another id.
+ */
+export function isItemId(id: bigint): boolean {
+  return id > 0n
+}
