@@ -34,7 +34,7 @@ export function requestLimits({ limiter, clients, trusted, paths, isMemoryShort 
     if (isExempt(request)) return { caller, headers: NO_HEADERS, refusal }
     const verdict = await limiter.decide({ method, path: normalisedPath(path), caller, cost: units })
     const headers = rateHeaders(verdict)
-    if (verdict.outcome === 'refused') return { caller, headers, refusal: tooMany(verdict.strictest!) }
+    if (verdict.outcome === 'refused') return { caller, headers, refusal: tooMany(verdict.strictest!, units) }
     return { caller, headers, refusal }
   }
 
@@ -45,7 +45,13 @@ function isExempt({ path, scopes }: IncomingRequest): boolean {
   return path.startsWith(EXEMPT_PREFIX) && EXEMPT_SCOPES.some((scope) => scopes.has(scope))
 }
 
-function tooMany(status: RuleStatus): ApiError {
-  const { retryAfterSeconds } = status
-  return new ApiError(errors.rate_limit_exceeded, { retryAfter: retryAfterSeconds, fields: refusalFields(status) })
+function tooMany(status: RuleStatus, units = 1): ApiError {
+  const { rule, retryAfterSeconds } = status
+  const capacity = rule.limit_count + rule.burst_allowance
+  // The first request of a bulk request was counted before its body was read, so `units` are the others.
+  const isTooLarge = units > 1 && units >= capacity
+  const message = isTooLarge
+    ? `This request counts as ${units + 1} requests, but the limit never allows more than ${capacity} at once. Send it in smaller parts.`
+    : undefined
+  return new ApiError(errors.rate_limit_exceeded, { message, retryAfter: retryAfterSeconds, fields: refusalFields(status) })
 }

@@ -107,7 +107,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
     const env = { incoming: { socket: { remoteAddress: '203.0.113.9' }, url: path } }
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ items }) }
     const response = await app.app.request(path, init, env)
-    return { status: response.status, headers: response.headers }
+    return { status: response.status, headers: response.headers, body: (await response.json()) as { message?: string } }
   }
   /** Runs all pending timers, as if one second had passed. */
   const second = () => {
@@ -181,6 +181,20 @@ describe('an answer', () => {
     expect([...counts.values()]).toEqual([8])
     expect((await post('/api/v1/things/bulk', items(2))).status).toBe(200)
     expect((await post('/api/v1/things/bulk', [])).status).toBe(429)
+  })
+
+  test('a bulk request that a limit can never allow is refused with the advice to send smaller parts', async () => {
+    const { post } = await limitedApp([{ ...EVERYTHING, limit_count: 10 }])
+    const messageFor = async (count: number) => {
+      const refused = await post(
+        '/api/v1/things/bulk',
+        Array.from({ length: count }, () => 'item'),
+      )
+      expect(refused.status).toBe(429)
+      return refused.body.message
+    }
+    expect(await messageFor(11)).toContain('counts as 11 requests, but the limit never allows more than 10 at once')
+    expect(await messageFor(10)).toContain('Wait as long as Retry-After says')
   })
 
   test('is not cached, because a cached answer would not be counted', async () => {
