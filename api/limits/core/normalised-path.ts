@@ -16,11 +16,20 @@ const IN_PATHS = new RegExp(`${ENCODED_BYTE}|[^${PLAIN}/]`, 'gu')
 const IN_PATTERNS = new RegExp(`${ENCODED_BYTE}|[^${PLAIN}/*?#\\s]`, 'gu')
 
 /**
+ * Number of characters of a request's path that are normalised. They suffice for every pattern of up to 341 characters,
+ * because one character takes at most three when it is encoded. Normalising a hostile path of the maximum length would
+ * take milliseconds.
+ */
+const MAX_NORMALISED = 1_024
+
+/**
  * Normalises the encoding of a request's path. Clients may spell the same path in different ways, routers decode a part
  * of it, and other gateways send it as they received it. Without normalisation, a request could bypass the rule for its
- * exact path by encoding a letter, and a pattern in another spelling would match no request.
+ * exact path by encoding a letter, and a pattern in another spelling would match no request. The end of a long path is
+ * not changed.
  */
 export function normalisedPath(path: string): string {
+  if (path.length > MAX_NORMALISED) return normalisedPath(path.slice(0, MAX_NORMALISED)) + path.slice(MAX_NORMALISED)
   return IS_PLAIN_PATH.test(path) ? path : path.replaceAll(IN_PATHS, normalisedPart)
 }
 

@@ -70,6 +70,12 @@ test('the case of hexadecimal digits in a path does not matter, and encoded slas
   expect(told.records.map(([{ path }]) => path)).toEqual(['/f%C3%BCr', '/a%2Fb', '/a%2Fb%25', '/%2561', '/~user@b'])
 })
 
+test('of a long path, only the part that patterns can match is normalised, so that hostile paths cost little time', async () => {
+  const { check, told } = gateway([{ rule_id: 'prefix', endpoint_pattern: `/${'a'.repeat(197)}/*`, limit_count: 1, window_seconds: 60 }])
+  expect(await check({ api_key: KEY, path: `/${'%61'.repeat(197)}/${'ü'.repeat(60_000)}` })).toMatchObject({ rule_id: 'prefix' })
+  expect(told.records[0][0].path).toMatch(/^\/a{197}\/(%C3%BC)+ü+$/)
+})
+
 test.each(['/für', '/f%c3%bcr'])('the rule for a path with an umlaut also applies to %s', async (path) => {
   const { check } = gateway([{ rule_id: 'exact', endpoint_pattern: '/f%C3%BCr', limit_count: 1, window_seconds: 60 }])
   expect(await check({ api_key: KEY, path })).toMatchObject({ rule_id: 'exact' })
