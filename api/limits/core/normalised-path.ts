@@ -1,42 +1,49 @@
-/** A percent-encoded byte. */
-const ENCODED = /%[0-9A-Fa-f]{2}/g
 /**
- * The characters that are never encoded: those that RFC 3986, 2.3 calls unreserved, those that routers decode although
- * RFC 3986 reserves them, and the braces of path templates.
+ * The characters that normalised paths contain in plain form: those that RFC 3986, 3.3 allows in a segment of a path,
+ * without the asterisk, and the braces of path templates. Routers decode most of them even in their encoded form.
  */
-const NEVER_ENCODED = /^[A-Za-z0-9._~!'(){}-]$/
-/** The characters that are always encoded in the path of a pattern. Patterns must not contain white space. */
-const ENCODED_IN_PATTERNS = /["<>\\^`|]|[^\s\x21-\x7e]/gu
-/** The characters that are always encoded in the path of a request. Only patterns use the asterisk as a wildcard. */
-const ENCODED_IN_PATHS = /["<>\\^`|*]|[^\x21-\x7e]/gu
+const PLAIN = "-A-Za-z0-9._~!$&'()+,;=:@{}"
+const IS_PLAIN_CHARACTER = new RegExp(`^[${PLAIN}]$`)
 /** Matches most paths, and only paths that are already normalised. */
-const IS_PLAIN = /^[A-Za-z0-9._~!'(){}/:-]*$/
+const IS_PLAIN_PATH = new RegExp(`^[${PLAIN}/]*$`)
+const ENCODED_BYTE = '%[0-9A-Fa-f]{2}'
+/** What may need another spelling in the path of a request: encoded bytes, and all characters that are not plain. */
+const IN_PATHS = new RegExp(`${ENCODED_BYTE}|[^${PLAIN}/]`, 'gu')
+/**
+ * What may need another spelling in a pattern. The asterisk is a wildcard there. White space, `?` and `#` remain,
+ * because they make a pattern invalid.
+ */
+const IN_PATTERNS = new RegExp(`${ENCODED_BYTE}|[^${PLAIN}/*?#\\s]`, 'gu')
+
+/**
+ * Number of characters of a request's path that are normalised. They suffice for every pattern of up to 341 characters,
+ * because one character takes at most three when it is encoded. Normalising a hostile path of the maximum length would
+ * take milliseconds.
+ */
+const MAX_NORMALISED = 1_024
 
 /**
  * Normalises the encoding of a request's path. Clients may spell the same path in different ways, routers decode a part
  * of it, and other gateways send it as they received it. Without normalisation, a request could bypass the rule for its
- * exact path by encoding a letter, and a pattern in another spelling would match no request.
+ * exact path by encoding a letter, and a pattern in another spelling would match no request. The end of a long path is
+ * not changed.
  */
 export function normalisedPath(path: string): string {
-  return normalised(path, ENCODED_IN_PATHS)
+  if (path.length > MAX_NORMALISED) return normalisedPath(path.slice(0, MAX_NORMALISED)) + path.slice(MAX_NORMALISED)
+  return IS_PLAIN_PATH.test(path) ? path : path.replaceAll(IN_PATHS, normalisedPart)
 }
 
 /** Normalises the encoding of the path in a rule's pattern, so that it is equal to the normalised paths of requests. */
 export function normalisedPattern(pattern: string): string {
-  return normalised(pattern, ENCODED_IN_PATTERNS)
+  return IS_PLAIN_PATH.test(pattern) ? pattern : pattern.replaceAll(IN_PATTERNS, normalisedPart)
 }
 
-function normalised(path: string, alwaysEncoded: RegExp): string {
-  if (IS_PLAIN.test(path)) return path
-  return path
-    .replaceAll(ENCODED, (encoded) => {
-      const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16))
-      return NEVER_ENCODED.test(character) ? character : encoded.toUpperCase()
-    })
-    .replaceAll(alwaysEncoded, encodedCharacter)
-}
-
-function encodedCharacter(character: string): string {
+/** @param part an encoded byte or a single character */
+function normalisedPart(part: string): string {
+  if (part.length > 2) {
+    const character = String.fromCharCode(Number.parseInt(part.slice(1), 16))
+    return IS_PLAIN_CHARACTER.test(character) ? character : part.toUpperCase()
+  }
   // `encodeURIComponent` does not encode asterisks, and throws on lone surrogates.
-  return character === '*' ? '%2A' : encodeURIComponent(character.toWellFormed())
+  return part === '*' ? '%2A' : encodeURIComponent(part.toWellFormed())
 }

@@ -64,10 +64,16 @@ test.each(['/other/%67ateway', '/other/%67ateway?page=2', '/%6Fther/g%61teway#to
   },
 )
 
-test('the case of hexadecimal digits in a path does not matter, and encoded delimiters stay encoded', async () => {
+test('the case of hexadecimal digits in a path does not matter, and encoded slashes and percent signs stay encoded', async () => {
   const { check, told } = gateway()
-  for (const path of ['/f%c3%bcr', '/a%2fb', '/a%2Fb%', '/%7euser']) await check({ api_key: KEY, path })
-  expect(told.records.map(([{ path }]) => path)).toEqual(['/f%C3%BCr', '/a%2Fb', '/a%2Fb%', '/~user'])
+  for (const path of ['/f%c3%bcr', '/a%2fb', '/a%2Fb%', '/%%361', '/%7euser%40b']) await check({ api_key: KEY, path })
+  expect(told.records.map(([{ path }]) => path)).toEqual(['/f%C3%BCr', '/a%2Fb', '/a%2Fb%25', '/%2561', '/~user@b'])
+})
+
+test('of a long path, only the part that patterns can match is normalised, so that hostile paths cost little time', async () => {
+  const { check, told } = gateway([{ rule_id: 'prefix', endpoint_pattern: `/${'a'.repeat(197)}/*`, limit_count: 1, window_seconds: 60 }])
+  expect(await check({ api_key: KEY, path: `/${'%61'.repeat(197)}/${'ü'.repeat(60_000)}` })).toMatchObject({ rule_id: 'prefix' })
+  expect(told.records[0][0].path).toMatch(/^\/a{197}\/(%C3%BC)+ü+$/)
 })
 
 test.each(['/für', '/f%c3%bcr'])('the rule for a path with an umlaut also applies to %s', async (path) => {

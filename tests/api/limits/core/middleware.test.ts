@@ -68,6 +68,9 @@ test.each([
   ['/text', '/te%78t'],
   ['/über%20uns', '/%C3%BCber%20uns'],
   ['/%c3%bcber%20uns', '/über%20uns'],
+  ['/@ann/*', '/%40ann/posts'],
+  ['/%5B1%5D', '/[1]'],
+  ['/50%25', '/50%'],
 ])('the rule for %s applies to requests for %s', async (endpoint_pattern, path) => {
   const { ask } = limitedApp({ rules: [{ ...RULE, endpoint_pattern }] })
   expect((await ask(path)).headers.get('x-ratelimit-limit')).toBe('2')

@@ -218,6 +218,10 @@ describe('an answer', () => {
     ['/api/v1/%7Bid%7D', '/api/v1/%7bid%7D'],
     ['/api/v1/%22%27%2A%21', '/api/v1/%22%27*!'],
     ['/api/v1/50%25', '/api/v1/50%25'],
+    ['/api/v1/50%', '/api/v1/50%25'],
+    ['/api/v1/%5B1]', '/api/v1/[1%5D'],
+    ['/api/v1/me@example', '/api/v1/me%40example'],
+    ['/api/v1/%24%26%2B%2C%3B%3D%3A', '/api/v1/$&+,;=:'],
   ])('the rule for %s applies to requests for %s', async (endpoint_pattern, path) => {
     const pattern = RuleBody.parse({ match: { endpoint_pattern }, limit: 1, window_seconds: 60 }).match.endpoint_pattern
     const { get } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: pattern }])
