@@ -4,7 +4,7 @@ import type { MatchProfile, MatchProfileCommand } from '../../schemas/matches/ty
 import { cellOf, geohashOf } from '../../state/views/matches/candidates/cells.ts'
 import { ageAt } from '../../state/views/matches/candidates/person.ts'
 import { placeField } from '../../state/views/matches/recent.ts'
-import { lastActiveOf, lastSwipeOf, type OwnState, placeOf } from '../../state/views/matches/viewer.ts'
+import { lastActiveOf, type OwnState, placeOf } from '../../state/views/matches/viewer.ts'
 import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError, invalidRequest } from '../kit/errors.ts'
@@ -62,13 +62,13 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
   }
 
   /**
-   * Returns the time of the newest known swipe, location or block of a user, epoch ms. A deletion with an earlier time
-   * would not remove this newest event.
+   * Returns the time of the newest known activity or block of a user, epoch ms. A deletion with an earlier time would
+   * not remove this newest event, and a new profile would use the state of the deleted one; see `isOfFormerProfile`.
    */
   async function newestEventOf(userId: string): Promise<number> {
     const [state, blocks] = await Promise.all([people.stateOf(userId), people.blocked(userId, 0, 1)])
     if (state === undefined) return 0
-    return Math.max(placeOf(state)?.at ?? 0, lastSwipeOf(state)?.at ?? 0, blocks.firstAt)
+    return Math.max(lastActiveOf(state), blocks.firstAt)
   }
 
   async function change(

@@ -336,6 +336,20 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     ])
   })
 
+  test('notes that are not saved yet appear when a verdict on the transaction opens its case', async () => {
+    const { page } = await opened({ hash: '#case/90071992547409931' })
+    await page.getByLabel('Notes on the case').fill('called the user')
+    await page.evaluate(() => {
+      location.hash = '#transaction/t-1'
+    })
+    await page.locator('#case-notes').waitFor({ state: 'hidden' })
+    await page.locator('#case-head').getByText('Transaction t-1').waitFor()
+    await page.keyboard.press('f')
+    await page.keyboard.press('Enter')
+    await page.locator('#case-head').getByText('Confirmed fraud').waitFor()
+    expect(await page.getByLabel('Notes on the case').inputValue()).toBe('called the user')
+  })
+
   test('a held Enter key opens the question about a verdict, but does not confirm the verdict', async () => {
     const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()

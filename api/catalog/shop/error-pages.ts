@@ -1,5 +1,7 @@
 import { html } from 'hono/html'
+import { MOST_PAGED } from '../../../state/indexes/catalog/products.ts'
 import type { ErrorDetail } from '../../kit/errors.ts'
+import { DEFAULT_PAGE_SIZE } from '../search/request/parameters.ts'
 import { addressOf, type Choice, without } from './choice.ts'
 import type { Html } from './layout.ts'
 
@@ -16,23 +18,37 @@ const NAMES: Readonly<Record<string, string>> = {
   page: 'page number',
 }
 
-const ALL_PRODUCTS = html`<p><a href="/shop">Show all products</a></p>`
+const LAST_PAGE = Math.floor(MOST_PAGED / DEFAULT_PAGE_SIZE)
 
 /**
  * Explains which parameters of a search are wrong, and leads back to the search without them.
  * @param details the faults, with paths such as `query.price_min` and `query.brand[0]`
  */
 export function faultsOf(choice: Choice, details: readonly ErrorDetail[]): Html {
-  const faults = details.map(({ path, message }) => ({ parameter: path.replace(/^query\./, '').replace(/\[\d+\]$/, ''), message }))
-  const lines = faults.map(({ parameter, message }) => html`<li>The ${nameOf(parameter)} ${named(message)}.</li>`)
-  const rest = addressOf(without(choice, new Set(faults.map(({ parameter }) => parameter))), {})
-  const again =
-    rest === '/shop' ? '' : html`<p><a href="${rest}">Search without ${lines.length === 1 ? 'this value' : 'these values'}</a></p>`
-  return html`<h1>This search is not possible</h1><ul>${lines}</ul>${again}${ALL_PRODUCTS}`
+  const lines = details.map(({ path, message }) => {
+    const parameter = parameterOf(path)
+    return html`<li>The ${nameOf(parameter)} ${parameter === 'page' ? `must be a whole number from 1 to ${LAST_PAGE}` : named(message)}.</li>`
+  })
+  return html`<h1>This search is not possible</h1><ul>${lines}</ul>${waysOut(choice, details)}`
 }
 
-export function errorOf(title: string, message: string): Html {
-  return html`<h1>${title}</h1><p>${message}</p>${ALL_PRODUCTS}`
+/** @param details the wrong parameters of the search; empty if the error has another cause */
+export function errorOf(title: string, message: string, choice: Choice, details: readonly ErrorDetail[]): Html {
+  return html`<h1>${title}</h1><p>${message}</p>${waysOut(choice, details)}`
+}
+
+/** Returns links to all products and, if anything of it would remain, to the search without its wrong parameters. */
+function waysOut(choice: Choice, details: readonly ErrorDetail[]): Html {
+  const rest = addressOf(without(choice, new Set(details.map(({ path }) => parameterOf(path)))), {})
+  const again =
+    details.length === 0 || rest === '/shop'
+      ? ''
+      : html`<p><a href="${rest}">Search without ${details.length === 1 ? 'this value' : 'these values'}</a></p>`
+  return html`${again}<p><a href="/shop">Show all products</a></p>`
+}
+
+function parameterOf(path: string): string {
+  return path.replace(/^query\./, '').replace(/\[\d+\]$/, '')
 }
 
 function nameOf(parameter: string): string {

@@ -13,7 +13,7 @@ import type { CatalogPart } from '../part.ts'
 import { type SearchParameters, searchParameters } from '../search/request/parameters.ts'
 import type { SearchAnswerBody } from '../search/results/answer.ts'
 import type { CatalogSettings } from '../settings.ts'
-import { choiceOf, parametersOf } from './choice.ts'
+import { type Choice, choiceOf, parametersOf } from './choice.ts'
 import { errorOf, faultsOf } from './error-pages.ts'
 import { pageAnswer } from './layout.ts'
 import { productPage } from './product-page.ts'
@@ -48,7 +48,7 @@ export function shopPart(deps: ShopDeps): CatalogPart {
 
   async function results(query: Parameters<typeof choiceOf>[0]): Promise<Answer> {
     const choice = choiceOf(query)
-    return await orErrorPage(choice.q, async () => {
+    return await orErrorPage(choice, async () => {
       const { value, details } = check(searchParameters, parametersOf(choice), 'query')
       if (value === undefined) return await pageAnswer(INVALID, 'Shop', choice.q, faultsOf(choice, details))
       const answer = await search(value as SearchParameters)
@@ -58,7 +58,7 @@ export function shopPart(deps: ShopDeps): CatalogPart {
   }
 
   async function product(id: string): Promise<Answer> {
-    return await orErrorPage('', async () => {
+    return await orErrorPage(choiceOf({}), async () => {
       const { tree } = categories
       const productId = parseProductId(id)
       const found = productId === undefined ? undefined : await read(productId)
@@ -84,14 +84,14 @@ function isPublic(found: DetailReads | undefined): found is DetailReads {
   return found?.product.status === 'ACTIVE'
 }
 
-async function orErrorPage(q: string, work: () => Promise<Answer>): Promise<Answer> {
+async function orErrorPage(choice: Choice, work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     const { status, code } = error.definition
     const title = TITLES[code] ?? 'The shop cannot show this now'
-    const page = await pageAnswer(status, title, q, errorOf(title, error.message))
+    const page = await pageAnswer(status, title, choice.q, errorOf(title, error.message, choice, error.options.details ?? []))
     return { ...page, headers: { ...page.headers, ...errorHeaders(error) } }
   }
 }

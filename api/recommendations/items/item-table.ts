@@ -1,3 +1,4 @@
+import { isItemId } from '../../../schemas/recommendations/item-id.ts'
 import type { RankedItem } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { decay, HALF_LIFE_MS } from '../../../schemas/recommendations/signals/half-lives.ts'
 import type { ItemStats, RecommendationItem } from '../../../schemas/recommendations/types.ts'
@@ -187,7 +188,12 @@ export function itemTable(): ItemTable {
 
   function restoreIds(content: Buffer): void {
     if (content.length % BigInt64Array.BYTES_PER_ELEMENT !== 0) throw new SnapshotError('its ids are incomplete')
-    for (let at = 0; at < content.length; at += BigInt64Array.BYTES_PER_ELEMENT) add(content.readBigInt64LE(at))
+    for (let at = 0; at < content.length; at += BigInt64Array.BYTES_PER_ELEMENT) {
+      const itemId = content.readBigInt64LE(at)
+      const row = add(itemId)
+      // Earlier versions of the software also saved items whose ids are not positive.
+      if (!isItemId(itemId)) pageOf(row).flags[row & PAGE_MASK] = 0
+    }
   }
 
   function restoreEnd(end: SavedEnd): void {

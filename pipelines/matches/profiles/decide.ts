@@ -70,8 +70,8 @@ function givenFields(command: MatchProfileCommand): Partial<MatchProfile> {
  * Returns the time of a deletion. Everything that the user did up to this time is removed. The time must therefore not
  * precede the user's events, even if this clock is behind the clocks of the processes that dated the events.
  */
-function deletionTime({ created_at }: MatchProfile, { not_before }: MatchProfileCommand, { now }: CommandFacts): number {
-  return Math.max(now, created_at, not_before)
+function deletionTime({ created_at, updated_at }: MatchProfile, { not_before }: MatchProfileCommand, { now }: CommandFacts): number {
+  return Math.max(now, created_at, updated_at, not_before)
 }
 
 /**

@@ -116,9 +116,10 @@ test.each([
   ['swipe', { last: { swipeId: 's', targetId: 't', direction: 'LEFT', at: NOW + 3 } }, 0, NOW + 3],
   ['location', { place: { lat: 1, lon: 2, at: NOW + 2 } }, 0, NOW + 2],
   ['block', {}, NOW + 1, NOW + 1],
+  ['activity', {}, 0, NOW + 4, { last_active_at: NOW + 4, last_swipe: null, lat: null, lon: null, location_updated_at: null }],
 ])(
   'a deletion is not earlier than the last %s, even if the clock of the process that recorded it was ahead',
-  async (_what, recent, firstAt, at) => {
+  async (_what, recent, firstAt, at, self = undefined) => {
     const sent: unknown[] = []
     const run = async (_flow: unknown, _key: string, command: unknown) => {
       sent.push(command)
@@ -126,7 +127,7 @@ test.each([
     }
     const open = vi.fn(async () => ({ run }))
     const people = {
-      stateOf: async () => ({ profile: { created_at: 0 }, self: undefined, recent }),
+      stateOf: async () => ({ profile: { created_at: 0 }, self, recent }),
       blocked: async () => ({ total: 0, ids: [], firstAt }),
     }
     const deps = { people, commands: { open }, now: () => NOW }

@@ -47,12 +47,14 @@ test('a new profile does not begin before the deletion of the former profile, ev
 
 test('a deletion never has an earlier time than anything that the user did, even if the clock has gone back since', () => {
   const at = (now: number) => ({ key: ANN, now, commandId: String(now) })
-  const profile = decideProfile(undefined, COMMAND, at(10_000)).state as MatchProfile
-  const deletedAt = (now: number, not_before: number) =>
+  const created = decideProfile(undefined, COMMAND, at(10_000)).state as MatchProfile
+  const changed = decideProfile(created, { ...COMMAND, action: 'patch', sets: ['bio'], bio: 'x' }, at(20_000)).state as MatchProfile
+  const deletedAt = (now: number, not_before: number, profile = created) =>
     decideProfile(profile, { ...COMMAND, action: 'delete', sets: [], not_before }, at(now)).state?.deleted_at
   expect(deletedAt(60_000, 0)).toBe(60_000)
   expect(deletedAt(5_000, 0)).toBe(10_000)
   expect(deletedAt(60_000, 60_500)).toBe(60_500)
+  expect(deletedAt(15_000, 0, changed)).toBe(20_000)
 })
 
 test('a deletion makes the broker close the segments that contain the profile, and an idle system adds no records', () => {

@@ -15,7 +15,7 @@ const MOST_ATTRIBUTE_CHARACTERS = 251
 const MOST_CATEGORY_CHARACTERS = 2_000
 const MOST_STARS = 5
 const MOST_PAGE_SIZE = 100
-const DEFAULT_PAGE_SIZE = 20
+export const DEFAULT_PAGE_SIZE = 20
 /**
  * Maximum length of a cursor. A cursor contains each misspelt word of the query with two corrections. The words in a
  * cursor are decomposed, so a Korean syllable takes up to nine bytes. All words of a long query take up to 5,300 bytes,

@@ -93,7 +93,8 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
 
   /** @param {Dossier} dossier */
   function draw(dossier) {
-    const isNew = open === undefined
+    // After a verdict on a transaction, its case is opened while the transaction is open.
+    const isNew = open?.found === undefined
     open = dossier
     const { found, transaction } = dossier
     part('no-case').hidden = true

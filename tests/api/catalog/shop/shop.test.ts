@@ -127,7 +127,7 @@ test('an invalid value is explained on the page, and a search error is also show
 })
 
 test('a page that refuses a search leads back to the search without the wrong values', async () => {
-  const { app } = await shopWorld()
+  const { app, world } = await shopWorld()
   const textOf = async (query: string) => await (await app.request(`/shop?${query}`)).text()
   const prices = await textOf('q=saw&brand=Acme&attr=colour:red&price_min=20&price_max=10')
   expect(prices).toContain('<li>The lowest price must not be above the highest price.</li>')
@@ -136,6 +136,13 @@ test('a page that refuses a search leads back to the search without the wrong va
   expect(lists).toContain('<li>The brand must not be empty.</li>')
   expect(lists).toContain('<a href="/shop?q=saw&amp;sort=newest">Search without these values</a>')
   expect(await textOf('page=0')).not.toContain('Search without')
+  const page = await textOf('q=saw&page=501')
+  expect(page).toContain('<li>The page number must be a whole number from 1 to 500.</li>')
+  expect(page).toContain('<a href="/shop?q=saw">Search without this value</a>')
+  world.answer = async () => {
+    throw new ApiError(catalogErrors.unknown_category, { details: [{ path: 'query.category', message: 'does not name a category' }] })
+  }
+  expect(await textOf('q=saw&category=99')).toContain('<a href="/shop?q=saw">Search without this value</a>')
 })
 
 test('the address of a product that cannot exist shows the same page as that of a product that does not exist', async () => {

@@ -118,3 +118,11 @@ test('blocks that are cut off or of an unknown kind are refused', async () => {
   await expect(itemSnapshot.load(asRead([block.subarray(0, 100)]))).rejects.toThrow('a page has 99 bytes')
   await expect(itemSnapshot.load(asRead([Buffer.of(99)]))).rejects.toThrow('unknown kind 99')
 })
+
+test('an item whose id is not positive is no longer active after its snapshot is loaded', async () => {
+  const before = itemTable()
+  for (const id of [0n, -5n, 1n]) before.putItem(id, { ...itemOf(seededRandom(1), NOW), status: 'ACTIVE' })
+  const { items } = await itemSnapshot.load(asRead([...blocksOf(before, NEWER)]))
+  expect([0n, -5n, 1n].map((id) => items.isActive(items.rowOf(id)))).toEqual([false, false, true])
+  expect([...items.itemIds()]).toEqual([1n])
+})
