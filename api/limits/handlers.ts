@@ -13,6 +13,7 @@ import { ApiError, errors } from '../kit/errors.ts'
 import { PRIVATE } from '../kit/headers.ts'
 import { bind, type HandlerInput } from '../kit/route.ts'
 import type { ServiceRoutes } from '../kit/service-routes.ts'
+import { isoTime } from '../kit/times.ts'
 import { auditedJson } from './audit.ts'
 import { checkFor } from './check.ts'
 import { hashOfKey } from './core/caller.ts'
@@ -21,7 +22,7 @@ import type { FailOpenLimiter } from './core/fail-open-limiter.ts'
 import type { LimitedPaths } from './core/limited-paths.ts'
 import type { LimitSettings } from './core/settings.ts'
 import { limitsErrors } from './errors.ts'
-import { isoTime, keyJson, ruleFrom, ruleJson } from './model.ts'
+import { keyJson, ruleFrom, ruleJson } from './model.ts'
 import {
   auditRoute,
   checkRoute,

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { LimitClient, LimitRule } from '../../schemas/limits/types.ts'
 import { normalised } from '../../schemas/normalised.ts'
+import { isoTime } from '../kit/times.ts'
 import { parsePattern } from './core/endpoint-pattern.ts'
 import type { LimitedPaths } from './core/limited-paths.ts'
 import { normalisedPattern } from './core/normalised-path.ts'
@@ -302,9 +303,4 @@ export function keyJson({
 }: Omit<LimitClient, 'key_hash'>): z.output<typeof KeySchema> {
   const times = { created_at: isoTime(created_at), revoked_at: revoked_at === null ? null : isoTime(revoked_at) }
   return { key_id, client_id, tier, label, ...times }
-}
-
-/** Formats a time in epoch ms. */
-export function isoTime(time: number): string {
-  return new Date(time).toISOString()
 }

@@ -4,6 +4,7 @@ import type { LimitRule } from '../../schemas/limits/types.ts'
 import { limitedAddress } from '../kit/client-address.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { LimitedCaller } from '../kit/limited-caller.ts'
+import { isoTime, LAST_TIME_MS } from '../kit/times.ts'
 import type { Counter, CounterStore, Reading } from './core/counter.ts'
 import { statusOf } from './core/limiter.ts'
 import { compileRule } from './core/rule.ts'
@@ -23,8 +24,6 @@ export interface UsageDeps {
 /** Maximum number of counters in one read. */
 const PEEKED_TOGETHER = 100
 const MS_PER_SECOND = 1_000
-/** The latest time that a Date can have. A bucket with a huge burst and few requests per year is full even later. */
-const LATEST_DATE_MS = 8_640_000_000_000_000
 const FREE_TIER = 'free'
 const NO_ADDRESS = ''
 const USER = 'user:'
@@ -97,7 +96,8 @@ export function usage({ settings, counters, forget, isMemoryShort }: UsageDeps) 
       const readings = await peek(watched)
       const rules = watched.map(({ rule, counter }, index) => {
         const { estimate, resetAt } = statusOf(counter.limit, readings[index], 0)
-        const window_resets_at = new Date(Math.min(resetAt * MS_PER_SECOND, LATEST_DATE_MS)).toISOString()
+        // A bucket with a huge burst and few requests per year is full only after the latest time.
+        const window_resets_at = isoTime(Math.min(resetAt * MS_PER_SECOND, LAST_TIME_MS))
         return { rule_id: rule.rule_id, limit: rule.limit_count, current: Math.ceil(estimate), window_resets_at }
       })
       return { client_id: clientId, rules }

@@ -17,7 +17,7 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     expect(fakes.changes).toEqual([])
     await page.keyboard.press('f')
     await page.getByLabel('Kind of fraud').fill('stolen_card')
-    // In a text field, these keys only enter text.
+    // In a text field, these keys type characters and give no verdict.
     await page.getByLabel('Notes (optional)').fill('psf')
     await page.keyboard.press('Enter')
     await page.getByText('Recorded as confirmed fraud.').waitFor()

@@ -400,7 +400,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     // The map does not break at the antimeridian: the cell beyond it is drawn to the right.
     expect(outer.x).toBeCloseTo(inner.x + inner.width, 6)
     expect(complaints.join('\n')).toBe('')
-    // The map of the previous user disappears, so that nobody takes it for the map of the next user.
+    // The page removes the map of the previous user. Otherwise, it would look like the map of the next user.
     await page.locator('#search-user').fill(candidate(3).user_id)
     await page.getByRole('button', { name: 'Search as this user' }).click()
     await page.getByText('This user has no profile.').waitFor()

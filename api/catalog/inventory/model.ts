@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { AnsweredReservation } from '../../../schemas/catalog/inventory/flow.ts'
 import type { ShownStock } from '../../../state/views/catalog/stock.ts'
+import { isoTime } from '../../kit/times.ts'
 
 /** Maximum length of a warehouse_id, in code points: docs/services/catalog.md#stock */
 const MAX_WAREHOUSE_ID = 50
@@ -102,12 +103,4 @@ export function stockJson(variant_id: number, rows: readonly ShownStock[]): z.ou
   const total = (field: 'available' | 'reserved') => rows.reduce((sum, row) => sum + row[field], 0)
   const warehouses = rows.map(({ warehouse_id, available, reserved, version }) => ({ warehouse_id, available, reserved, version }))
   return { variant_id, available: total('available'), reserved: total('reserved'), warehouses }
-}
-
-/**
- * Formats a time as ISO 8601.
- * @param time epoch ms
- */
-export function isoTime(time: number): string {
-  return new Date(time).toISOString()
 }

@@ -1,6 +1,7 @@
 import type { z } from '@hono/zod-openapi'
 import type { StoredPeriod, StoredProduct } from '../../../schemas/catalog/products/stored.ts'
 import type { ListedProduct } from '../../../state/views/catalog/seller-products.ts'
+import { isoTime } from '../../kit/times.ts'
 import type { CategoryTree } from '../categories/tree.ts'
 import { detailAnswer, shownVariant } from '../detail/answer.ts'
 import type { ProductSurroundings } from '../detail/read.ts'
@@ -51,8 +52,4 @@ export function listedJson(product: ListedProduct, currency: string): z.output<t
 
 function unitsOrNull(cents: number | null): number | null {
   return cents === null ? null : majorUnits(cents)
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString()
 }

@@ -1,7 +1,8 @@
 import { z } from '@hono/zod-openapi'
 import { placeOfVariant } from '../../../schemas/catalog/ids.ts'
 import type { Cart } from '../../../schemas/catalog/types.ts'
-import { isoTime, MAX_UNITS, warehouseId } from '../inventory/model.ts'
+import { isoTime } from '../../kit/times.ts'
+import { MAX_UNITS, warehouseId } from '../inventory/model.ts'
 
 /** Maximum number of items in a cart: docs/services/catalog.md#carts */
 const MAX_ITEMS = 100

@@ -2,8 +2,8 @@ import { z } from '@hono/zod-openapi'
 import { MAX_STRING_CHARACTERS } from '../../../schemas/fraud/rules/facts.ts'
 import { LIST_NAME } from '../../../schemas/fraud/rules/functions.ts'
 import type { ListSummary } from '../../../schemas/fraud/settings/flow.ts'
+import { isoTime } from '../../kit/times.ts'
 import type { HeldList } from '../held-settings.ts'
-import { isoTime } from '../rules/model.ts'
 
 /**
  * Maximum number of values in a request. It exceeds the limit for a list, so that a list that is somewhat too long

@@ -5,6 +5,7 @@ import type { Rule } from '../../../schemas/fraud/rules/rule.ts'
 import type { FraudRule } from '../../../schemas/fraud/types.ts'
 import { normalised } from '../../../schemas/normalised.ts'
 import { ApiError } from '../../kit/errors.ts'
+import { isoTime } from '../../kit/times.ts'
 import { fraudErrors } from '../errors.ts'
 
 const MAX_NAME = 200
@@ -243,9 +244,4 @@ export function ruleJson(rule: Rule, fault: string | undefined): z.output<typeof
     expires_at: rule.expires_at === null ? null : isoTime(rule.expires_at),
     fault: fault ?? null,
   }
-}
-
-/** @param at epoch ms */
-export function isoTime(at: number): string {
-  return new Date(at).toISOString()
 }

@@ -14,12 +14,13 @@ import { PRIVATE } from '../../kit/headers.ts'
 import { versionTag } from '../../kit/input.ts'
 import { caughtUp } from '../../kit/readiness.ts'
 import { bind } from '../../kit/route.ts'
+import { isoTime } from '../../kit/times.ts'
 import type { ServiceKit } from '../../service.ts'
 import { fraudErrors } from '../errors.ts'
 import type { FraudPart } from '../part.ts'
 import type { ChangeSettings } from '../settings-commands.ts'
 import type { FraudSettingsInForce } from '../settings-in-force.ts'
-import { faultJson, isoTime, ruleFrom, ruleJson } from './model.ts'
+import { faultJson, ruleFrom, ruleJson } from './model.ts'
 import {
   auditRoute,
   createRuleRoute,

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { canonicalEmail, canonicalId, canonicalIp } from '../../../schemas/fraud/canonical.ts'
 import type { PersonalHashes } from '../../../schemas/fraud/personal-hash.ts'
 import type { FraudSnooze, FraudSnoozeEntity } from '../../../schemas/fraud/types.ts'
-import { isoTime } from '../rules/model.ts'
+import { isoTime } from '../../kit/times.ts'
 
 const MAX_VALUE = 320
 const MAX_REASON = 500

@@ -7,13 +7,12 @@ import { PRIVATE } from '../headers.ts'
 import { sharedFiles } from '../page/shared.ts'
 import { bind, defineRoute } from '../route.ts'
 import type { ServiceRoutes } from '../service-routes.ts'
+import { LAST_TIME_MS } from '../times.ts'
 import { MAX_COOKIE_TOKEN, type SessionCookie } from './cookie.ts'
 import { csrfTokenOf } from './csrf.ts'
 
 const PATH = '/api/v1/session'
 const MS_PER_SECOND = 1_000
-/** The latest time that a Date can represent, epoch ms (ECMA-262, 21.4.1.1). */
-const LAST_TIME_MS = 8.64e15
 /** Maximum size of a body. It has room for the longest token and the JSON around it. */
 const MAX_BODY_BYTES = 8_192
 

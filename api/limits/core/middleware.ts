@@ -166,7 +166,7 @@ function assertValid(rules: readonly LimitRule[]): void {
     if (!isCount(window_seconds, 1) || window_seconds > MAX_WINDOW_SECONDS)
       throw fault(`window_seconds must be a whole number from 1 to ${MAX_WINDOW_SECONDS}`)
     if (!isCount(burst_allowance, 0)) throw fault('burst_allowance must be a whole number of at least 0')
-    // With an empty key, or a misspelt part, all callers would share a counter.
+    // If the key were empty, or one of its parts misspelt, all callers would share a counter.
     if (!Array.isArray(key) || key.length === 0 || !key.every((part) => LIMIT_KEY_PARTS.includes(part)))
       throw fault(`key must list parts of ${LIMIT_KEY_PARTS.join(', ')}`)
     if (!ACTIONS.includes(action)) throw fault(`action must be one of ${ACTIONS.join(', ')}`)

@@ -5,15 +5,13 @@ import type { EditorialList } from '../../../schemas/recommendations/types.ts'
 import { jsonAnswer, noContent } from '../../kit/answer.ts'
 import { ApiError, invalidRequest } from '../../kit/errors.ts'
 import { bind } from '../../kit/route.ts'
+import { isoTime, LAST_TIME_MS } from '../../kit/times.ts'
 import type { ServiceKit } from '../../service.ts'
 import { isRunning, NEW_RELEASES } from '../candidates/editorial.ts'
 import { recommendationErrors } from '../errors.ts'
 import type { RecommendationsPart } from '../part.ts'
 import type { RecommendationTables } from '../tables.ts'
 import { deleteEditorialRoute, type editorialBody, listEditorialRoute, putEditorialRoute, putItemRoute } from './routes.ts'
-
-/** Largest distance of a date from 1970, in ms. */
-const LAST_DATE = 8.64e15
 
 export interface AdminDeps extends Pick<ServiceKit, 'facts' | 'now'> {
   readonly tables: RecommendationTables
@@ -89,5 +87,5 @@ function timeOf(text: string | null | undefined): number | null {
  * nearest date.
  */
 function isoOf(time: number | null): string | null {
-  return time === null ? null : new Date(Math.max(-LAST_DATE, Math.min(LAST_DATE, time))).toISOString()
+  return time === null ? null : isoTime(Math.max(-LAST_TIME_MS, Math.min(LAST_TIME_MS, time)))
 }
