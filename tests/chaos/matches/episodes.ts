@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { matchIdOf } from '../../../schemas/matches/pair.ts'
-import { APIS, type Episode } from './plan.ts'
-import { blockOf, type Client, isAccepted, rewindOf, swipeOf, unblockOf, unmatchOf } from './requests.ts'
+import { APIS, type Episode, type EpisodeKind } from './plan.ts'
+import { type Asked, blockOf, type Client, isAccepted, type RequestKind, rewindOf, swipeOf, unblockOf, unmatchOf } from './requests.ts'
 
 /** How long two users search for each other after a block or after the end of their match. */
 const WATCHED_MS = 2_500
@@ -21,6 +21,27 @@ export interface Actors {
   readonly clients: readonly Client[]
   /** A client that may report matches, as an external detector does. */
   readonly detector: Client
+}
+
+/** The kinds of requests that only episodes send, each with an episode that always sends it. */
+const SENT_BY: Partial<Record<RequestKind, EpisodeKind>> = {
+  rewind: 'rewound',
+  block: 'blocked',
+  unblock: 'feud',
+  notify: 'reported',
+}
+
+/**
+ * Returns an episode for each kind of request that was sent and never accepted. On a slow machine, all requests of a
+ * rare kind may coincide with faults. After the recovery, such an episode shows whether the service accepts them.
+ */
+export function onlyRefused(episodes: readonly Episode[], asked: readonly Asked[]): Episode[] {
+  const isOnlyRefused = (kind: string) =>
+    asked.some((one) => one.kind === kind) && !asked.some((one) => one.kind === kind && isAccepted(one))
+  return Object.entries(SENT_BY).flatMap(([kind, sender]) => {
+    const episode = episodes.find((each) => each.kind === sender)
+    return episode !== undefined && isOnlyRefused(kind) ? [episode] : []
+  })
 }
 
 /**

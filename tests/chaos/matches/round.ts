@@ -5,11 +5,11 @@ import { integer, seededRandom } from '../../../tools/random/random.ts'
 import type { MatchesSystem } from '../../api/matches/system.ts'
 import { type Judged, judgeUntilRight } from '../judge.ts'
 import { keepLines, numbered } from '../keep-logs.ts'
-import { RECOVERED, recover } from '../recover.ts'
+import { RECOVERED, ready, recover } from '../recover.ts'
 import { excusedByAbsence } from './accepted.ts'
 import { deletionsOf } from './deletions.ts'
 import { depart } from './departures.ts'
-import { perform } from './episodes.ts'
+import { onlyRefused, perform } from './episodes.ts'
 import type { Evidence } from './evidence.ts'
 import { inflict } from './faults.ts'
 import { listsOf, observer, watchView } from './observe.ts'
@@ -76,6 +76,8 @@ export async function playRound(system: MatchesSystem, plan: Plan, town: number,
   await Promise.all([...episodes, ...departures])
   reading.isOver = true
   await Promise.all(readers)
+  await ready(apis, system.workers)
+  for (const episode of onlyRefused(plan.episodes, asked)) await perform(episode, { clients, detector })
   await recover(apis, system.workers)
   const during = [...asked]
   // All users with a profile report a place, because the pipeline outputs a user's score only after that.

@@ -5,7 +5,9 @@ import type { PairCommand, SwipeEvent } from '../../../schemas/matches/types.ts'
 import { ANN, BOB, CAT, swipe } from '../../pipelines/matches/swipes.ts'
 import type { Logged } from '../log-reader.ts'
 import { accepted, excusedByAbsence } from './accepted.ts'
+import { onlyRefused } from './episodes.ts'
 import type { Evidence, Lists, Logs } from './evidence.ts'
+import { drawPlan } from './plan.ts'
 import type { Asked, RequestKind } from './requests.ts'
 import { shown } from './shown.ts'
 import { foldScores } from './swipe-fold.ts'
@@ -139,6 +141,14 @@ test('20 requests of one kind that were all refused are reported, even if an out
   const refused = Array.from({ length: 20 }, (_, index) => asked('rewind', ANN, 6_000 + index, { status: 503 }))
   expect(faultsOf(withAsked(goodEvidence(), ...refused))).toEqual(['none of 20 requests of the kind rewind succeeded'])
   expect(faultsOf(withAsked(goodEvidence(), ...refused.slice(0, 5)))).toEqual([])
+})
+
+test('an episode is repeated only if all requests of a kind were refused', () => {
+  const { episodes } = drawPlan(1, { users: 10, leavers: 2, faults: [] })
+  const refused = asked('notify', ANN, 6_000, { status: 503 })
+  expect(onlyRefused(episodes, [refused]).map(({ kind }) => kind)).toEqual(['reported'])
+  expect(onlyRefused(episodes, [refused, asked('notify', ANN, 6_001, { status: 202 })])).toEqual([])
+  expect(onlyRefused(episodes, [])).toEqual([])
 })
 
 test('a swipe that is in the log more often than it can have been written is reported', () => {
