@@ -22,6 +22,7 @@ import { type Logger, lazyChild } from './logging.ts'
 import type { HttpMetrics } from './metrics.ts'
 import { describeDocumented, describeRoute } from './openapi.ts'
 import { errorPage } from './page/error-page.ts'
+import { withoutTrailingSlash } from './page/trailing-slash.ts'
 import { pathTable } from './paths.ts'
 import type { RequestLimits } from './rate-limits.ts'
 import type { Readiness } from './readiness.ts'
@@ -354,11 +355,19 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return admission.caller
   }
 
-  /** Answers requests that no route accepts: OPTIONS, a wrong method, or an unknown path. */
+  /**
+   * Answers requests that no route accepts: OPTIONS, a wrong method, or an unknown path. Redirects a browser that opens
+   * a page with a trailing slash.
+   */
   function answerUnmatched(call: Call): Answer {
     if (!URL.canParse(call.url)) throw new ApiError(errors.invalid_request, { message: 'The Host header is malformed.' })
     const allow = paths.allowed(call.path)
-    if (allow.length === 0) throw new ApiError(errors.not_found)
+    if (allow.length === 0) {
+      const isBrowser = (call.method === 'GET' || call.method === 'HEAD') && isNavigation((name) => call.header(name))
+      const page = isBrowser ? withoutTrailingSlash(call.url, (path) => paths.allowed(path).includes('GET')) : undefined
+      if (page === undefined) throw new ApiError(errors.not_found)
+      return { status: 308, headers: { Location: page }, body: null }
+    }
     if (call.method !== 'OPTIONS') throw new ApiError(errors.method_not_allowed, { headers: { Allow: allow.join(', ') } })
     const isPreflight = call.header('access-control-request-method') !== undefined
     return { status: 204, headers: optionsHeaders(allow, isPreflight), body: null }
@@ -383,7 +392,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       if (call.method !== 'OPTIONS') await limit(call, authorized(call, session, ANYBODY, isAnyUserId), isAnyUserId, added)
       return answerUnmatched(call)
     }
-    return responseOf(await exchange(call, NO_ROUTE, answer))
+    return responseOf(await exchange(call, NO_ROUTE, answer, true))
   })
   app.onError(async (error, c) => responseOf(await exchange(new RoutedCall(c), NO_ROUTE, () => Promise.reject(error))))
   return app

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { normalised } from '../../schemas/normalised.ts'
 import { ApiError, type ErrorDetail, errors } from '../kit/errors.ts'
+import { onceOr } from '../kit/parameters.ts'
 import { snippetErrors } from './errors.ts'
 import { knownLanguage } from './languages/names.ts'
 
@@ -51,7 +52,7 @@ const burnAfterReads = z
 /** Schema of all options of a snippet, without its content. */
 export const SnippetOptions = z.object({
   title: z
-    .string('must be a single string')
+    .string(onceOr('must be a string'))
     .transform((text) => normalised(text))
     .refine((text) => [...text].length <= MAX_TITLE_CHARACTERS, `must have at most ${MAX_TITLE_CHARACTERS} characters`)
     .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters')

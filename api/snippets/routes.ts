@@ -194,7 +194,7 @@ export const searchRoute = defineRoute({
   description: `With \`q\`, finds snippets that contain all words of \`q\`, at most ${MAX_WORDS}, in title, language or the first 2,048 characters. New snippets are found within seconds. Without \`q\`, lists all snippets. In both cases, only the newest ${MAX_LISTED} can be listed. Snippets with limited reads are never included.`,
   auth: { kind: 'optional' },
   query: z.object({
-    q: z.string('must be a single string').max(MAX_QUERY_CHARACTERS, `must have at most ${MAX_QUERY_CHARACTERS} characters`).default(''),
+    q: z.string('must be given once').max(MAX_QUERY_CHARACTERS, `must have at most ${MAX_QUERY_CHARACTERS} characters`).default(''),
     page: pageParameter(MAX_LISTED),
     limit,
   }),

@@ -100,7 +100,7 @@ export const locationsRoute = defineRoute({
   auth: { kind: 'optional' },
   query: z.object({
     q: z
-      .string('must be given at most once')
+      .string('must be given once')
       .min(1, 'must not be empty')
       .max(MAX_PLACE_TEXT, `must have at most ${MAX_PLACE_TEXT} characters`)
       .optional()

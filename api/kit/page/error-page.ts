@@ -8,7 +8,10 @@ const TITLE = 'This page cannot be shown'
  * Messages for error pages, keyed by error code. The default messages of these errors mention headers, which a page
  * does not show.
  */
-const MESSAGES: Readonly<Record<string, string>> = { rate_limit_exceeded: 'There were too many requests from your address or account.' }
+const MESSAGES: Readonly<Record<string, string>> = {
+  method_not_allowed: 'A browser cannot open this address.',
+  rate_limit_exceeded: 'There were too many requests from your address or account.',
+}
 
 /** Renders an error that the handler of a page does not render itself. */
 export async function errorPage(error: ApiError, requestId: string): Promise<Answer> {

@@ -183,6 +183,31 @@ describe('addresses and methods', () => {
     expect((await app.request('/items/a', { method: 'GET' })).headers.get('allow')).toBe('OPTIONS, PUT')
   })
 
+  test('a browser that opens a page with a trailing slash is redirected to the page, and other clients get 404', async () => {
+    const { app } = await echoApp()
+    const headers = { accept: 'text/html,*/*;q=0.8', 'sec-fetch-mode': 'navigate' }
+    const redirect = await app.request('/open/?a=b', { headers })
+    expect([redirect.status, redirect.headers.get('location')]).toEqual([308, '/open?a=b'])
+    expect((await app.request('/open/', { method: 'POST', headers })).status).toBe(404)
+    for (const path of ['//open/', '/open//', '/none/'])
+      expect((await app.request(`http://localhost${path}`, { headers })).status).toBe(404)
+    expect(await failureOf(app.request('/open/'))).toMatchObject({ status: 404, body: { error: 'not_found' } })
+  })
+
+  test('a browser that opens an unknown address, or one that is not for GET, gets a page', async () => {
+    const { app } = await echoApp()
+    const opened = async (path: string) => {
+      const answer = await app.request(path, { headers: { accept: 'text/html' } })
+      return [answer.status, answer.headers.get('content-type'), await answer.text()]
+    }
+    expect(await opened('/none')).toEqual([404, 'text/html; charset=utf-8', expect.stringContaining('There is nothing at this address.')])
+    expect(await opened('/items/a')).toEqual([
+      405,
+      'text/html; charset=utf-8',
+      expect.stringContaining('A browser cannot open this address.'),
+    ])
+  })
+
   test('an address with encoded letters accepts the same methods as the plain address', async () => {
     const { app } = await echoApp()
     expect((await app.request('/%6fpen')).status).toBe(200)

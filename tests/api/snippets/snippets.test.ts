@@ -113,8 +113,8 @@ describe('creating a snippet', () => {
     const messageOf = async (method: string, path: string) =>
       (await send(method, path, { body: method === 'POST' ? 'x' : undefined, headers: { 'content-type': 'text/plain' } })).body.details[0]
         .message
-    expect(await messageOf('POST', '/api/v1/pastes?title=a&title=b')).toBe('must be a single string')
-    expect(await messageOf('GET', '/api/v1/pastes?q=a&q=b')).toBe('must be a single string')
+    expect(await messageOf('POST', '/api/v1/pastes?title=a&title=b')).toBe('must be given once')
+    expect(await messageOf('GET', '/api/v1/pastes?q=a&q=b')).toBe('must be given once')
     expect(await messageOf('GET', '/api/v1/pastes/abcdefgh/diff')).toBe('must be the id of one snippet')
   })
 

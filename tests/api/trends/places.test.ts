@@ -52,7 +52,7 @@ describe('GET /v1/trends/available?q=', () => {
 
 test('a search text that is given twice gets a message that says so', async () => {
   const { body } = await get('/v1/trends/available?q=a&q=b')
-  expect(body.details).toEqual([{ path: 'query.q', message: 'must be given at most once' }])
+  expect(body.details).toEqual([{ path: 'query.q', message: 'must be given once' }])
 })
 
 describe('GET /v1/trends/closest', () => {
