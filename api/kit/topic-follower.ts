@@ -8,6 +8,7 @@ import {
   type Transport,
   TransportError,
 } from '../../kafka/transport.ts'
+import { spacedReports } from '../../runtime/spaced-reports.ts'
 import type { Logger } from './logging.ts'
 
 /** Reads a whole topic, and then every new record. */
@@ -112,6 +113,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
   /** When the topic had been read up to the first positions, in monotonic ms. */
   let begunAt = options.fromAt ?? monotonic()
   const stopping = new AbortController()
+  const reports = spacedReports(monotonic)
   let fetcher: Fetcher | undefined
   let missing: string | undefined = `topic ${topic} has not been read yet`
   let failure: TopicFollower['failure']
@@ -142,7 +144,8 @@ export function followTopic(options: FollowOptions): TopicFollower {
         missing = lag
       } catch (error) {
         const reason = (error as Error).message
-        log.error({ topic, reason }, 'global_table_interrupted')
+        const failures = reports.failed()
+        if (failures !== undefined) log.error({ topic, failures, reason }, 'global_table_interrupted')
         failure = { since: failure?.since ?? monotonic(), reason }
         if (missing !== undefined) missing = reason
         if (error instanceof TransportError && error.code === RECREATED) mustStartOver = reason

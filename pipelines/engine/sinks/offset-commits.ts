@@ -1,5 +1,6 @@
 import { type MemberlessGroup, type OffsetToCommit, partitionKey } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
+import { spacedReports } from '../../../runtime/spaced-reports.ts'
 import type { Lane } from './lane.ts'
 
 /** Pause after a commit that failed. */
@@ -14,8 +15,8 @@ export interface OffsetCommitsDeps {
 }
 
 /**
- * Commits the offsets of the lanes, one commit at a time. A failure is only logged, because the lanes offer their
- * offsets again. If the sink restarts before that, and its target stores no offsets, the sink reads a few records a
+ * Commits the offsets of the lanes, one commit at a time. A failure is only logged, at most once a minute, because the
+ * lanes offer their offsets again. If the sink restarts before that, and its target stores no offsets, the sink reads a few records a
  * second time.
  */
 export interface OffsetCommits {
@@ -33,6 +34,7 @@ export interface OffsetCommits {
  * stop a process that has lost its membership without noticing.
  */
 export function offsetCommits(group: MemberlessGroup, { confirm, everyMs, runtime }: OffsetCommitsDeps): OffsetCommits {
+  const reports = spacedReports(runtime.monotonic)
   let nextAt = 0
   let underWay: Promise<void> | undefined
 
@@ -60,7 +62,8 @@ export function offsetCommits(group: MemberlessGroup, { confirm, everyMs, runtim
       if (offsets.size === 0) return
       underWay = store(offsets)
         .catch((error: Error) => {
-          runtime.log.warn({ sink: group.groupId, reason: error.message }, 'sink_commit_failed')
+          const failures = reports.failed()
+          if (failures !== undefined) runtime.log.warn({ sink: group.groupId, failures, reason: error.message }, 'sink_commit_failed')
           nextAt = runtime.monotonic() + Math.max(everyMs, AFTER_FAILURE_MS)
           for (const lane of taken) lane.commitFailed()
         })
