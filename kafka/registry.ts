@@ -131,7 +131,10 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
     const path = `/subjects/${encodeURIComponent(subject)}/versions`
     const answer = await ask({ method: 'POST', path, body: JSON.stringify({ schema }) }, isRegistered)
     if (!answer.ok) throw new SchemaRefusedError(subject, answer.refusal.code, answer.refusal.message)
-    return answer.body.id
+    const { id } = answer.body
+    // A process can thus read its own records even if the registry is unavailable when the first of them arrives.
+    if (!schemas.has(id)) schemas.set(id, Promise.resolve(schema))
+    return id
   }
 
   function schemaById(id: number): Promise<string> {

@@ -53,6 +53,13 @@ test('registering sends the schema and returns its id', async () => {
   expect(seen[0].init.body).toBe('{"schema":"\\"string\\""}')
 })
 
+test('the schema of a registration is known without another request, even while the registry is unavailable', async () => {
+  const { seen, deps } = scripted(answer(200, { id: 7 }), refusedConnection)
+  const client = registryClient({ url: 'http://registry' }, deps)
+  expect(await client.schemaById(await client.register('orders-value', '"string"'))).toBe('"string"')
+  expect(seen).toHaveLength(1)
+})
+
 test('registering an incompatible schema fails at once with the reason', async () => {
   const { seen, deps } = scripted(answer(409, { error_code: 409, message: "field 'b' has no default" }))
   const refused = registryClient({ url: 'http://registry' }, deps).register('orders-value', '"string"')

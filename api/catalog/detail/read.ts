@@ -2,13 +2,12 @@ import { catalogDocuments, categoryLeaders as categoryLeadersTopic, sellers } fr
 import { inventoryDecisions } from '../../../schemas/catalog/inventory/topics.ts'
 import type { StoredProduct } from '../../../schemas/catalog/products/stored.ts'
 import { productDecisions } from '../../../schemas/catalog/products/topics.ts'
-import { catalogDetailsKey, type ProductDetails, productDetails } from '../../../state/views/catalog/catalog-details.ts'
-import { categoryLeaders, categoryLeadersKey } from '../../../state/views/catalog/category-leaders.ts'
+import { type ProductDetails, productDetails, readDetailsText } from '../../../state/views/catalog/catalog-details.ts'
+import { categoryLeaders, readLeadersText } from '../../../state/views/catalog/category-leaders.ts'
 import { parsedProduct, readProductText } from '../../../state/views/catalog/products.ts'
-import { type SellerRecord, sellerKey, sellerRecord } from '../../../state/views/catalog/sellers.ts'
+import { readSellerText, type SellerRecord, sellerRecord } from '../../../state/views/catalog/sellers.ts'
 import { readStock } from '../../../state/views/catalog/stock.ts'
-import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
-import { ApiError, errors } from '../../kit/errors.ts'
+import { caughtUp } from '../../kit/readiness.ts'
 import type { SharedReader } from '../../kit/shared-reads.ts'
 import type { ServiceKit } from '../../service.ts'
 import { type Companions, knownCompanions } from './companions.ts'
@@ -101,10 +100,9 @@ export function detailReader({ sharedViews, facts }: DetailReadDeps): DetailRead
     guessed?.catch(() => undefined)
     const key = String(productId)
     const [product, own] = await Promise.all([
-      readProductText(reader, facts.partitionOf(productDecisions, key), key),
+      readProductText(reader, facts.partitionOf(productDecisions, key), key).then((text) => caughtUp(text)),
       ownOf(reader, productId),
     ])
-    if (product === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
     if (product === undefined) return undefined
     const companions = guess !== undefined && isKnown(product, guess) ? guess : known.remember(parsedProduct(product))
     const others = await (companions === guess ? guessed! : surroundingsOf(reader, productId, companions))
@@ -132,20 +130,20 @@ export function detailReader({ sharedViews, facts }: DetailReadDeps): DetailRead
   async function ownOf(reader: SharedReader, productId: number) {
     const key = String(productId)
     const [details, related] = await Promise.all([
-      reader.get(catalogDetailsKey(facts.partitionOf(catalogDocuments, key), key)),
+      readDetailsText(reader, facts.partitionOf(catalogDocuments, key), key),
       readRelated(reader, productId),
     ])
-    return { details, related }
+    return { details: caughtUp(details), related }
   }
 
   async function surroundingsOf(reader: SharedReader, productId: number, { sellerId, categoryId, variantIds }: Companions) {
     const stockPartition = stockPartitionOf(productId)
     const [seller, leaders, ...units] = await Promise.all([
-      reader.get(sellerKey(facts.partitionOf(sellers, sellerId), sellerId)),
-      reader.get(categoryLeadersKey(facts.partitionOf(categoryLeadersTopic, categoryId), categoryId)),
+      readSellerText(reader, facts.partitionOf(sellers, sellerId), sellerId),
+      readLeadersText(reader, facts.partitionOf(categoryLeadersTopic, categoryId), categoryId),
       ...variantIds.map((id) => unitsOf(reader, stockPartition, id)),
     ])
-    return { seller, leaders, units }
+    return { seller: caughtUp(seller), leaders: caughtUp(leaders), units }
   }
 
   function stockPartitionOf(productId: number): number {
@@ -153,8 +151,7 @@ export function detailReader({ sharedViews, facts }: DetailReadDeps): DetailRead
   }
 
   async function unitsOf(reader: SharedReader, partition: number, variantId: number): Promise<number> {
-    const rows = await readStock(reader, partition, variantId)
-    if (rows === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
+    const rows = caughtUp(await readStock(reader, partition, variantId))
     return rows.reduce((sum, { available }) => sum + available, 0)
   }
 

@@ -11,7 +11,7 @@ import type { CategoryTable } from '../categories/table.ts'
 import type { CatalogPart } from '../part.ts'
 import type { CatalogSettings } from '../settings.ts'
 import { atMost } from './engine/at-most.ts'
-import type { ProductIndex } from './engine/product-index.ts'
+import { type ProductIndex, searchProbe } from './engine/product-index.ts'
 import { salesPercentile } from './engine/sales-percentile.ts'
 import type { SearchParameters } from './request/parameters.ts'
 import { readRequest } from './request/read-request.ts'
@@ -86,10 +86,10 @@ export async function searchPart(deps: SearchDeps): Promise<SearchPart> {
     return body
   }
 
-  const { routes, probes, close } = synonymsPart({ facts, table })
+  const { routes, probes = [], close } = synonymsPart({ facts, table })
   return {
     search,
-    probes,
+    probes: [...probes, searchProbe(index)],
     close: () => Promise.all([close?.(), searches.close(CLOSING_MS)]),
     routes: [
       bind(searchRoute, async ({ query, caller }) => {

@@ -30,6 +30,9 @@ export interface ShopDeps
 
 const RELATED = 4
 const INVALID = 400
+const UNAVAILABLE = 503
+/** Replaces messages about servers and views, which visitors of the shop do not know. */
+const TRY_AGAIN = 'Please try again in a minute.'
 const TITLES: Readonly<Record<string, string>> = {
   product_not_found: 'This product does not exist',
   unknown_category: 'This category does not exist',
@@ -91,7 +94,8 @@ async function orErrorPage(choice: Choice, work: () => Promise<Answer>): Promise
     if (!(error instanceof ApiError)) throw error
     const { status, code } = error.definition
     const title = TITLES[code] ?? 'The shop cannot show this now'
-    const page = await pageAnswer(status, title, choice.q, errorOf(title, error.message, choice, error.options.details ?? []))
+    const message = status === UNAVAILABLE ? TRY_AGAIN : error.message
+    const page = await pageAnswer(status, title, choice.q, errorOf(title, message, choice, error.options.details ?? []))
     return { ...page, headers: { ...page.headers, ...errorHeaders(error) } }
   }
 }

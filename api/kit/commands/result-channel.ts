@@ -18,8 +18,8 @@ export interface ResultChannel {
   listen(listener: (result: ResultMessage) => void, opened: () => void): void
   /**
    * Sends a request to Redis, and replaces the connection if no answer arrives. Should be called when a message seems
-   * to be lost, because a connection without requests does not show that the host of Redis is gone. In a cluster, this
-   * function does nothing.
+   * to be lost, or when Redis does not respond on another connection, because a connection without requests does not
+   * show that the host of Redis is gone. In a cluster, this function does nothing.
    */
   check(): void
   close(): void

@@ -63,8 +63,14 @@ export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): Wa
   }
 
   async function look(place: ResultPlace): Promise<Result | undefined> {
-    // If Redis is unreachable, the request continues to wait, but no longer than its time limit.
-    const found: StoredResult | undefined = await readResult(reader, place.view, place.partition, place.commandId).catch(() => undefined)
+    const reading: Promise<StoredResult | undefined> = readResult(reader, place.view, place.partition, place.commandId)
+    const found = await reading.catch(() => {
+      // If Redis is unreachable, the request continues to wait, but no longer than its time limit. The channel may have
+      // lost its connection without noticing. Later commands must not be sent then, because nobody could learn their
+      // results.
+      channel.check()
+      return undefined
+    })
     return found === undefined ? undefined : { outcome: 'decided', answer: found.answer, requestHash: found.requestHash }
   }
 

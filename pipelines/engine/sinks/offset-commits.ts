@@ -1,6 +1,5 @@
 import { type MemberlessGroup, type OffsetToCommit, partitionKey } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
-import { spacedReports } from '../../../runtime/spaced-reports.ts'
 import type { Lane } from './lane.ts'
 
 /** Pause after a commit that failed. */
@@ -15,9 +14,9 @@ export interface OffsetCommitsDeps {
 }
 
 /**
- * Commits the offsets of the lanes, one commit at a time. A failure is only logged, at most once a minute, because the
- * lanes offer their offsets again. If the sink restarts before that, and its target stores no offsets, the sink reads a few records a
- * second time.
+ * Commits the offsets of the lanes, one commit at a time. A failure is only logged, because the lanes offer their
+ * offsets again. Of several failures in a row, only the first is logged. If the sink restarts before a
+ * commit succeeds, and its target stores no offsets, the sink reads a few records a second time.
  */
 export interface OffsetCommits {
   /** True when the next commit may begin. */
@@ -34,13 +33,16 @@ export interface OffsetCommits {
  * stop a process that has lost its membership without noticing.
  */
 export function offsetCommits(group: MemberlessGroup, { confirm, everyMs, runtime }: OffsetCommitsDeps): OffsetCommits {
-  const reports = spacedReports(runtime.monotonic)
   let nextAt = 0
   let underWay: Promise<void> | undefined
+  /** Number of commits in a row that have failed. */
+  let failures = 0
 
   async function store(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void> {
     await confirm()
     await group.commit(offsets)
+    if (failures > 0) runtime.log.info({ sink: group.groupId, failures }, 'sink_commit_recovered')
+    failures = 0
   }
 
   return {
@@ -62,8 +64,7 @@ export function offsetCommits(group: MemberlessGroup, { confirm, everyMs, runtim
       if (offsets.size === 0) return
       underWay = store(offsets)
         .catch((error: Error) => {
-          const failures = reports.failed()
-          if (failures !== undefined) runtime.log.warn({ sink: group.groupId, failures, reason: error.message }, 'sink_commit_failed')
+          if (failures++ === 0) runtime.log.warn({ sink: group.groupId, reason: error.message }, 'sink_commit_failed')
           nextAt = runtime.monotonic() + Math.max(everyMs, AFTER_FAILURE_MS)
           for (const lane of taken) lane.commitFailed()
         })

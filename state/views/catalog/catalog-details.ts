@@ -1,6 +1,6 @@
 import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import { readableJson } from '../readable.ts'
-import { type View, viewTag } from '../view.ts'
+import { type NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
  * Data for product pages, in addition to the product, its stock and its seller. Fed by `catalog-documents` and
@@ -34,6 +34,18 @@ export const catalogDetailsView: View<string, CatalogDocument> = {
 /** @param productId in decimal */
 export function catalogDetailsKey(partition: number, productId: string): string {
   return `${viewTag(CATALOG_DETAILS_VIEW, partition)}:${productId}`
+}
+
+/**
+ * Reads the value at a product's key as text; null if there is none.
+ * @param productId in decimal
+ */
+export function readDetailsText(
+  reader: Pick<ViewReader, 'get'>,
+  partition: number,
+  productId: string,
+): Promise<string | null | typeof NOT_CAUGHT_UP> {
+  return withCaughtUp(reader, CATALOG_DETAILS_VIEW, partition, reader.get(catalogDetailsKey(partition, productId)))
 }
 
 /** @param text the value at a product's key */

@@ -1,6 +1,6 @@
 import type { CategoryLeaders } from '../../../schemas/catalog/types.ts'
 import { readableJson } from '../readable.ts'
-import { type View, viewTag } from '../view.ts'
+import { type NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
  * The best-selling products of each category. Fed by `category-leaders` and partitioned like it.
@@ -22,6 +22,15 @@ export const categoryLeadersView: View<number, CategoryLeaders> = {
 
 export function categoryLeadersKey(partition: number, categoryId: number): string {
   return `${viewTag(CATEGORY_LEADERS_VIEW, partition)}:${categoryId}`
+}
+
+/** Reads the value at a category's key as text; null if nothing was sold. */
+export function readLeadersText(
+  reader: Pick<ViewReader, 'get'>,
+  partition: number,
+  categoryId: number,
+): Promise<string | null | typeof NOT_CAUGHT_UP> {
+  return withCaughtUp(reader, CATEGORY_LEADERS_VIEW, partition, reader.get(categoryLeadersKey(partition, categoryId)))
 }
 
 /** @param text the value at a category's key */

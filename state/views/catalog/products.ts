@@ -1,6 +1,6 @@
 import { type StoredProduct, storedProduct } from '../../../schemas/catalog/products/stored.ts'
 import type { CatalogProductState } from '../../../schemas/catalog/types.ts'
-import { NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
+import { type NOT_CAUGHT_UP, readString, type View, type ViewReader, viewTag } from '../view.ts'
 import { offerOperation } from './offers.ts'
 
 /**
@@ -44,10 +44,7 @@ export async function readProductText(
   partition: number,
   productId: string,
 ): Promise<string | undefined | typeof NOT_CAUGHT_UP> {
-  const text = await reader.get(productKey(partition, productId))
-  if (text !== null) return text
-  const flag = await withCaughtUp(reader, CATALOG_PRODUCTS_VIEW, partition, Promise.resolve(undefined))
-  return flag === NOT_CAUGHT_UP ? flag : undefined
+  return (await readString(reader, CATALOG_PRODUCTS_VIEW, partition, productKey(partition, productId))) ?? undefined
 }
 
 const REVISION = '"revision":'

@@ -1,6 +1,6 @@
 import type { Seller } from '../../../schemas/catalog/types.ts'
 import { readableJson } from '../readable.ts'
-import { type View, viewTag } from '../view.ts'
+import { type NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
  * Public data of sellers. Fed by `sellers` and partitioned like it.
@@ -30,6 +30,18 @@ export const sellersView: View<string, Seller> = {
 /** @param id in decimal */
 export function sellerKey(partition: number, id: string): string {
   return `${viewTag(SELLERS_VIEW, partition)}:${id}`
+}
+
+/**
+ * Reads the value at a seller's key as text; null if no administrator has described the seller.
+ * @param id in decimal
+ */
+export function readSellerText(
+  reader: Pick<ViewReader, 'get'>,
+  partition: number,
+  id: string,
+): Promise<string | null | typeof NOT_CAUGHT_UP> {
+  return withCaughtUp(reader, SELLERS_VIEW, partition, reader.get(sellerKey(partition, id)))
 }
 
 /**

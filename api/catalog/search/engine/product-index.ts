@@ -3,6 +3,7 @@ import type { IndexReader, SearchOptions } from '../../../../state/indexes/reade
 import { NOT_COMPLETE } from '../../../../state/indexes/reader.ts'
 import { TargetUnavailableError } from '../../../../state/unavailable.ts'
 import { ApiError, errors } from '../../../kit/errors.ts'
+import type { ReadinessProbe } from '../../../kit/readiness.ts'
 import type { Query } from './query.ts'
 
 /** Searches the products of the catalogue. */
@@ -39,8 +40,26 @@ function complete<T>(answer: T | typeof NOT_COMPLETE): T {
   return answer
 }
 
-function asApiError(error: unknown): never {
-  if (error instanceof TargetUnavailableError)
-    throw new ApiError(errors.unavailable, { message: 'Search is unavailable now. Try again shortly.' })
-  throw error
+function asApiError(cause: unknown): never {
+  if (cause instanceof TargetUnavailableError)
+    throw new ApiError(errors.unavailable, { message: 'Search is unavailable now. Try again shortly.', cause })
+  throw cause
+}
+
+/** Creates the probe of the index. The process stays ready without the index, because only searches need it. */
+export function searchProbe(index: Pick<ProductIndex, 'search'>): ReadinessProbe {
+  return {
+    name: 'search',
+    optional: true,
+    async check() {
+      try {
+        await index.search({ size: 0, track_total_hits: false, terminate_after: 1 })
+        return undefined
+      } catch (error) {
+        // Operators need the reason that callers do not get.
+        const { cause, message } = error as Error
+        return cause instanceof Error ? cause.message : message
+      }
+    },
+  }
 }

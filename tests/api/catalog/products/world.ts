@@ -17,8 +17,11 @@ import { skuFlow } from '../../../../schemas/catalog/skus/flow.ts'
 import { skuUses } from '../../../../schemas/catalog/skus/topics.ts'
 import type { CatalogProductCommand, SkuCommand } from '../../../../schemas/catalog/types.ts'
 import type { CommandFlow } from '../../../../schemas/commands/topics.ts'
+import { catalogDetailsView } from '../../../../state/views/catalog/catalog-details.ts'
+import { categoryLeadersView } from '../../../../state/views/catalog/category-leaders.ts'
 import { catalogProductsView } from '../../../../state/views/catalog/products.ts'
 import { sellerProductsView } from '../../../../state/views/catalog/seller-products.ts'
+import { sellersView } from '../../../../state/views/catalog/sellers.ts'
 import { stockView } from '../../../../state/views/catalog/stock.ts'
 import { caughtUpKey, type View } from '../../../../state/views/view.ts'
 import { fakeRedis } from '../../../state/views/fake-redis.ts'
@@ -130,7 +133,7 @@ export async function productsApi() {
       clock.now += ms
     },
   })
-  for (const view of [catalogProductsView, sellerProductsView, stockView])
+  for (const view of [catalogProductsView, sellerProductsView, stockView, catalogDetailsView, sellersView, categoryLeadersView])
     redis.apply([{ op: 'set', key: caughtUpKey(view.name, 0), value: '1' }])
   const service = {
     name: 'catalog',

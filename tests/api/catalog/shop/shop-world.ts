@@ -56,13 +56,11 @@ export function found(fields: Partial<SearchAnswerBody> = {}): SearchAnswerBody 
 
 /** Opens the shop on in-memory views. Its search returns `answer` and records the queries. */
 export async function shopWorld() {
-  const values = new Map<string, string>([
-    ['{catalog-products:0}:caught-up', '1'],
-    ['{catalog-stock:0}:caught-up', '1'],
-  ])
+  const views = ['catalog-products', 'catalog-stock', 'catalog-details', 'sellers', 'category-leaders']
+  const values = new Map<string, string>(views.map((view) => [`{${view}:0}:caught-up`, '1']))
   const asked: SearchParameters[] = []
   const world = { answer: async (): Promise<SearchAnswerBody> => found(), now: 0 }
-  const views = {
+  const reader = {
     get: async (key: string) => values.get(key) ?? null,
     hget: async () => null,
     hgetall: async () => ({}),
@@ -75,7 +73,7 @@ export async function shopWorld() {
     ]),
   }
   const deps = {
-    ...{ views, sharedViews: views, facts: { partitionOf: () => 0, partitionsOf: () => 1 }, categories },
+    ...{ views: reader, sharedViews: reader, facts: { partitionOf: () => 0, partitionsOf: () => 1 }, categories },
     ...{ publicUrl: 'http://localhost:8080', currency: 'USD', now: () => world.now },
     async search(parameters: SearchParameters) {
       asked.push(parameters)

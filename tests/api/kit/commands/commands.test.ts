@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { type CommandRequest, createCommands } from '../../../../api/kit/commands/commands.ts'
 import type { Bindings } from '../../../../api/kit/commands/idempotency.ts'
 import { ApiError } from '../../../../api/kit/errors.ts'
@@ -209,6 +209,16 @@ describe('a command that is not decided', () => {
     const open = await commands.open(anonymous(), ['create'])
     expect(await refusal(open.run(linkFlow, CODE, linkCommand()))).toEqual({ code: 'unavailable', commandId: 'made-1' })
     expect(published).toEqual([])
+  })
+
+  test('is refused with its id while Redis does not respond, and the channel for results is checked', async () => {
+    const { commands, channel, redis, faults } = world()
+    const check = vi.spyOn(channel, 'check')
+    faults.messagesLost = true
+    redis.state.down = true
+    const open = await commands.open(anonymous(), ['create'])
+    expect(await refusal(open.run(linkFlow, CODE, linkCommand()))).toEqual({ code: 'unavailable', commandId: 'made-1' })
+    expect(check).toHaveBeenCalled()
   })
 
   test('is refused with its id when the idempotency key cannot be stored', async () => {

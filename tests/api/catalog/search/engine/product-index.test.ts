@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { productIndex } from '../../../../../api/catalog/search/engine/product-index.ts'
+import { productIndex, searchProbe } from '../../../../../api/catalog/search/engine/product-index.ts'
 import { salesPercentile } from '../../../../../api/catalog/search/engine/sales-percentile.ts'
 import { NOT_COMPLETE } from '../../../../../state/indexes/reader.ts'
 import { TargetUnavailableError } from '../../../../../state/unavailable.ts'
@@ -20,6 +20,13 @@ it('an index that is not complete leads to 503 not_ready', async () => {
   const index = answering(() => NOT_COMPLETE)
   await expect(index.search({})).rejects.toEqual(code('not_ready'))
   await expect(index.searchAll([{}])).rejects.toEqual(code('not_ready'))
+})
+
+it('the probe names the reason why searches fail, and does not make the process unready', async () => {
+  const down = searchProbe(answering(() => Promise.reject(new TargetUnavailableError('connect ECONNREFUSED 127.0.0.1:9200'))))
+  expect([down.name, down.optional, await down.check()]).toEqual(['search', true, 'connect ECONNREFUSED 127.0.0.1:9200'])
+  expect(await searchProbe(answering(() => NOT_COMPLETE)).check()).toContain('is being built')
+  expect(await searchProbe({ search: async () => ({}) }).check()).toBeUndefined()
 })
 
 it('if the server refuses a search, the error is thrown unchanged, because the cause is a bug', async () => {
