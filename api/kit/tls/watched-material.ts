@@ -50,8 +50,8 @@ export async function watchMaterial({ files, log, registry, now, intervalMs = CH
   gauge(registry, 'tls_client_authority_expires_timestamp_seconds', helpOfAuthorities, () => current.authoritiesExpireAt / MS_PER_SECOND)
 
   /**
-   * Refuses a certificate that clients would not accept now, unless they would not accept the current one either. At the
-   * start, such a certificate is used, because clients without TLS must be served anyway.
+   * Refuses a certificate that clients would not accept now, unless they would not accept the current one either. At
+   * the start, such a certificate is used, because clients without TLS must be served anyway.
    */
   function assertNotWorse({ validFrom, expiresAt }: TlsMaterial): void {
     const at = now()
