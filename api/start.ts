@@ -177,7 +177,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
 }
 
 async function openTls({ files, clientNames }: TlsSettings, deps: { log: Logger; registry: Registry; now(): number }) {
-  const material = await watchMaterial({ files, log: deps.log, registry: deps.registry })
+  const material = await watchMaterial({ files, ...deps })
   return { material, clients: clientCertificates({ material: () => material.current, names: clientNames, now: deps.now }) }
 }
 

@@ -13,8 +13,9 @@ export const fraudErrors = defineErrors({
   },
   transaction_not_found: {
     status: 404,
-    when: 'no such transaction was scored, or it is older than 90 days',
-    message: 'There is no such transaction.',
+    when: 'no such transaction was scored, it is older than 90 days, or it is not stored yet because it was scored just now or during an outage',
+    message:
+      'There is no such transaction, or it is older than 90 days. If it was scored just now or during an outage, try again in a minute.',
   },
   blocklist_entry_exists: {
     status: 409,

@@ -57,7 +57,7 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
   const partitionOf = (entity: string) => facts.partitionOf(fraudProfiles, entity)
   const profiles = entityProfiles({ scripts, partitionOf, onFailure: measures.onProfilesAway, now })
   const answers = keptAnswers({ scripts, keptMs: deps.answersKeptMs, onFailure: measures.onAnswersAway })
-  const findTransaction = transactionFinder({ answers, tables })
+  const transactions = transactionFinder({ answers, tables })
 
   const ruleStats = openRuleStats({ ...deps, settings, moveToShadow: deps.guardActs ? shadowMover(changeSettings) : undefined })
 
@@ -78,14 +78,14 @@ export async function fraudHandlers(deps: FraudDeps): Promise<OpenService> {
 
   const parts: readonly FraudPart[] = [
     openScoring(),
-    transactionsPart(findTransaction),
+    transactionsPart(transactions),
     profilesPart({ profiles, ipFactsOf, now }),
     blocklistPart({ ...deps, blocklist, hashes }),
     rulesPart({ ...deps, settings, changeSettings }),
     snoozesPart({ settings, changeSettings, hashes, now }),
     listsPart({ settings, changeSettings }),
     modelsPart({ ...deps, models, settings, assignments: modelAssignments(changeSettings) }),
-    casesPart({ ...deps, pause: setTimeout, findTransaction }),
+    casesPart({ ...deps, pause: setTimeout, transactions }),
     deskPart(deps),
     openBacktest({ ...deps, settings }),
     ruleStats,

@@ -53,7 +53,9 @@ export interface ReadinessOptions {
   monotonic?(): number
 }
 
-export function readiness(probes: readonly ReadinessProbe[], options: ReadinessOptions = {}): Readiness {
+export function readiness(given: readonly ReadinessProbe[], options: ReadinessOptions = {}): Readiness {
+  // Several services may list the same probe. It is checked and reported once.
+  const probes = [...new Set(given)]
   const { timeoutMs = PROBE_TIMEOUT_MS, maxAgeMs = MAX_AGE_MS, monotonic = () => performance.now() } = options
   let draining = false
   let latest: Promise<ReadinessReport> | undefined

@@ -149,6 +149,7 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     fakes.replaced.set('GET transactions', refusal(422, 'query_too_large'))
     await page.locator('.entry').first().click()
     await page.getByText('The transaction is not available.').waitFor()
+    await page.locator('#timeline').getByText("The user's other transactions are not available.").waitFor()
     await page.keyboard.press('s')
     await page.keyboard.press('Enter')
     await page.getByText('Recorded as suspicious.').waitFor()

@@ -12,6 +12,23 @@ async function saveNotes(page: Page, notes: string) {
 describe('the desk of fraud scoring while servers are slow or unreachable, with a fake API behind the real sign-in', () => {
   const opened = useDesk()
 
+  test('a case can be judged before the other transactions of its user arrive', async () => {
+    const { page, fakes } = await opened()
+    const waiting: Route[] = []
+    await page.route(/\/api\/v1\/transactions\?/, (route) => void waiting.push(route))
+    await page.locator('.entry').first().click()
+    await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
+    const timeline = page.locator('#timeline')
+    await timeline.getByText("The user's other transactions are being read.").waitFor()
+    await page.keyboard.press('s')
+    await page.keyboard.press('Enter')
+    await page.getByText('Recorded as suspicious.').waitFor()
+    expect(fakes.changes.map(({ body }) => body.verdict)).toEqual(['SUSPICIOUS'])
+    for (const route of waiting) await route.fallback()
+    await timeline.locator('a').first().waitFor()
+    expect(await timeline.textContent()).not.toContain('being read')
+  })
+
   test('while a verdict is being sent, the page says so, and the next case can be judged', async () => {
     const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()

@@ -47,14 +47,16 @@ const OID = {
   server: '1.3.6.1.5.5.7.3.1',
 }
 
+type Validity = Pick<CertificateOptions, 'notBefore' | 'notAfter'>
+
 /** Creates an authority with a new key. */
-export function testAuthority(name: string): TestAuthority {
+export function testAuthority(name: string, validity: Validity = {}): TestAuthority {
   const signer = newSigner(name)
-  return authority(signer, signer)
+  return authority(signer, signer, validity)
 }
 
-function authority(own: Signer, issuer: Signer): TestAuthority {
-  const cert = signed(own, issuer, { usage: 'client', commonName: own.name, isAuthority: true })
+function authority(own: Signer, issuer: Signer, validity: Validity = {}): TestAuthority {
+  const cert = signed(own, issuer, { ...validity, usage: 'client', commonName: own.name, isAuthority: true })
   return {
     cert,
     key: pemKey(own),

@@ -65,10 +65,9 @@ async function backgroundOf(deps: CasesDeps, id: string): Promise<Background> {
   }
 }
 
-async function lookedUp({ findTransaction, tables, now, answersKeptMs }: CasesDeps, id: string): Promise<Background | undefined> {
-  const found = await findTransaction(id)
-  if (found === undefined) return undefined
-  const { scored } = found
+async function lookedUp({ transactions, tables, now, answersKeptMs }: CasesDeps, id: string): Promise<Background | undefined> {
+  const scored = await transactions.scored(id)
+  if (scored === undefined) return undefined
   const mayBeArchived = now() - scored.scored_at >= ARCHIVED_AFTER_MS
   const archived = mayBeArchived ? await readTableCaseOf(tables, id) : undefined
   const isOfOther = archived !== undefined && isOfEarlierPayment(archived, scored, answersKeptMs)

@@ -1,26 +1,58 @@
+import type { TxnScored } from '../../../schemas/fraud/types.ts'
 import { readTransaction, readTransactionFeedback, type StoredTransaction } from '../../../state/tables/fraud/read-transaction.ts'
 import type { TableReader } from '../../../state/tables/reader.ts'
+import { withDeadline } from '../../kit/deadline.ts'
 import type { KeptAnswers } from '../score/kept-answers.ts'
 
 /**
- * Looks up a transaction in Redis, which normally keeps it for a day, and then in ClickHouse.
- * @returns undefined if no such transaction was scored in the last 90 days, or if ClickHouse does not have the
- * transaction yet
- * @throws ApiError `unavailable` or `not_ready` if the transaction can be read neither from Redis nor from ClickHouse
+ * Looks up transactions in Redis, which normally keeps them for a day, and then in ClickHouse. A lookup resolves with
+ * undefined if no such transaction was scored in the last 90 days, or if neither Redis nor ClickHouse has it yet.
+ * It throws ApiError `unavailable` or `not_ready` if Redis or ClickHouse cannot be read, and the other one does not
+ * have the transaction.
  */
-export type FindTransaction = (transactionId: string) => Promise<StoredTransaction | undefined>
-
-export interface FindTransactionDeps {
-  readonly answers: Pick<KeptAnswers, 'find'>
-  readonly tables: TableReader
+export interface TransactionFinder {
+  /** Finds a transaction without its verdict. Does not wait for ClickHouse if Redis has the transaction. */
+  scored(transactionId: string): Promise<StoredTransaction['scored'] | undefined>
+  /** Finds a transaction with its newest verdict, which only ClickHouse has. The verdict may be missing. */
+  withFeedback(transactionId: string): Promise<StoredTransaction | undefined>
 }
 
-export function transactionFinder({ answers, tables }: FindTransactionDeps): FindTransaction {
-  return async (transactionId) => {
-    const kept = await answers.find(transactionId).catch(() => undefined)
-    if (kept === undefined) return await readTransaction(tables, transactionId)
-    // The transaction is useful even without its feedback from ClickHouse.
-    const feedback = await readTransactionFeedback(tables, transactionId).catch(() => null)
-    return { scored: kept, feedback }
+export interface TransactionFinderDeps {
+  readonly answers: Pick<KeptAnswers, 'find'>
+  readonly tables: TableReader
+  /** Default FEEDBACK_TIMEOUT_MS. */
+  readonly feedbackTimeoutMs?: number
+}
+
+/**
+ * Time limit of the query for the verdict of a transaction that Redis has. The transaction is useful even without its
+ * verdict, so a ClickHouse that hangs must not delay it for long.
+ */
+const FEEDBACK_TIMEOUT_MS = 1_000
+
+export function transactionFinder({ answers, tables, feedbackTimeoutMs = FEEDBACK_TIMEOUT_MS }: TransactionFinderDeps): TransactionFinder {
+  /** @param onAnswer reads the rest of a transaction that Redis has */
+  async function find<T>(transactionId: string, onAnswer: (scored: TxnScored) => Promise<T>): Promise<T | StoredTransaction | undefined> {
+    let failure: unknown
+    const kept = await answers.find(transactionId).catch((error: unknown) => {
+      failure = error
+      return undefined
+    })
+    if (kept !== undefined) return await onAnswer(kept)
+    const stored = await readTransaction(tables, transactionId)
+    // The event of a payment may still be on its way to ClickHouse, so without Redis it is not known whether the
+    // payment exists.
+    if (stored === undefined && failure !== undefined) throw failure
+    return stored
+  }
+
+  async function readFeedback(transactionId: string): Promise<StoredTransaction['feedback']> {
+    const reading = readTransactionFeedback(tables, transactionId)
+    return await withDeadline(reading, feedbackTimeoutMs, () => new Error('no answer in time')).catch(() => null)
+  }
+
+  return {
+    scored: async (transactionId) => (await find(transactionId, async (scored) => ({ scored })))?.scored,
+    withFeedback: (transactionId) => find(transactionId, async (scored) => ({ scored, feedback: await readFeedback(transactionId) })),
   }
 }

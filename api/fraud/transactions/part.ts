@@ -4,16 +4,16 @@ import { PRIVATE } from '../../kit/headers.ts'
 import { bind } from '../../kit/route.ts'
 import { fraudErrors } from '../errors.ts'
 import type { FraudPart } from '../part.ts'
-import type { FindTransaction } from './find-transaction.ts'
+import type { TransactionFinder } from './find-transaction.ts'
 import { transactionJson } from './model.ts'
 import { transactionRoute } from './routes.ts'
 
 /** Creates the route that reads scored transactions. */
-export function transactionsPart(findTransaction: FindTransaction): FraudPart {
+export function transactionsPart(transactions: Pick<TransactionFinder, 'withFeedback'>): FraudPart {
   return {
     routes: [
       bind(transactionRoute, async ({ params }) => {
-        const found = await findTransaction(params.transaction_id)
+        const found = await transactions.withFeedback(params.transaction_id)
         if (found === undefined) throw new ApiError(fraudErrors.transaction_not_found)
         return jsonAnswer(200, transactionJson(found), PRIVATE)
       }),

@@ -45,11 +45,12 @@ interface Connection {
 
 const NO_SCOPES: ReadonlySet<string> = new Set()
 const EXPIRED = 'it has expired'
+const NOT_YET_VALID = 'it is not valid yet'
 const UNTRUSTED = 'its issuer is not trusted here'
 /** Reasons to show to the owner of a certificate, keyed by OpenSSL's error code. */
 const REASONS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: EXPIRED,
-  CERT_NOT_YET_VALID: 'it is not valid yet',
+  CERT_NOT_YET_VALID: NOT_YET_VALID,
   INVALID_PURPOSE: 'it is not meant for clients',
   UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
@@ -58,6 +59,11 @@ const REASONS: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
   CERT_SIGNATURE_FAILURE: UNTRUSTED,
 }
+/** Reasons to show instead if the code is about an authority, not about the client's own certificate. */
+const REASONS_OF_ISSUERS: ReadonlyMap<string, string> = new Map([
+  [EXPIRED, 'the certificate of its issuer has expired'],
+  [NOT_YET_VALID, 'the certificate of its issuer is not valid yet'],
+])
 
 /**
  * Determines what client certificates prove. OpenSSL verifies a certificate only once, when the connection is opened. A
@@ -76,7 +82,7 @@ export function clientCertificates({ material, names, now }: ClientCertificatesO
       certificate,
       caller: { kind: 'certificate', subject: shownName(shown, certificate), scopes: NO_SCOPES, username: undefined },
       names: shown,
-      refused: authorized ? undefined : reasonOf(authorizationError),
+      refused: authorized ? undefined : reasonOf(authorizationError, certificate, now()),
       expiresAt: certificate.validToDate.getTime(),
       compared: { material: openedWith, isTrusted: true },
     })
@@ -112,9 +118,12 @@ export function clientCertificates({ material, names, now }: ClientCertificatesO
 
 /**
  * Returns why a certificate was not accepted. Node passes the error code to a server as text, although its types
- * promise an Error.
+ * promise an Error. The code does not say which certificate of the chain it is about. If a time is wrong although the
+ * client's own certificate is valid now, an authority must be renewed, and a new client certificate would not help.
  */
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown, { validFromDate, validToDate }: X509Certificate, now: number): string {
   const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : error
-  return REASONS[String(code)] ?? 'it is not valid'
+  const reason = REASONS[String(code)] ?? 'it is not valid'
+  const isOwn = now < validFromDate.getTime() || now >= validToDate.getTime()
+  return isOwn ? reason : (REASONS_OF_ISSUERS.get(reason) ?? reason)
 }

@@ -20,7 +20,10 @@ export interface TlsMaterial {
    * authority keeps its key when it renews its certificate.
    */
   readonly authorities: ReadonlyMap<string, KeyObject>
-  /** Epoch ms at which the server's own certificate expires. */
+  /** Epoch ms at which the first of these authorities expires. */
+  readonly authoritiesExpireAt: number
+  /** Epoch ms from which the server's own certificate is valid, and at which it expires. */
+  readonly validFrom: number
   readonly expiresAt: number
 }
 
@@ -53,14 +56,21 @@ export async function readContents(files: TlsFiles): Promise<TlsContents> {
 export function checkedMaterial(contents: TlsContents): TlsMaterial {
   const [own] = certificatesOf(contents, 'certificate')
   // Without this check, Node would ignore a file that has no certificates, and would then trust no client at all.
-  const keys = certificatesOf(contents, 'clientAuthorities').map(({ publicKey }) => publicKey)
-  const authorities = new Map(keys.map((key) => [key.export({ type: 'spki', format: 'der' }).toString('base64'), key]))
+  const trusted = certificatesOf(contents, 'clientAuthorities')
+  const authorities = new Map(trusted.map(({ publicKey: key }) => [key.export({ type: 'spki', format: 'der' }).toString('base64'), key]))
   try {
     createSecureContext(secureContext(contents))
   } catch (cause) {
     throw new Error(`API_TLS_KEY: the key is not usable with API_TLS_CERT: ${(cause as Error).message}`, { cause })
   }
-  return { contents, authorities, expiresAt: own.validToDate.getTime() }
+  const authoritiesExpireAt = Math.min(...trusted.map(({ validToDate }) => validToDate.getTime()))
+  return {
+    contents,
+    authorities,
+    authoritiesExpireAt,
+    validFrom: own.validFromDate.getTime(),
+    expiresAt: own.validToDate.getTime(),
+  }
 }
 
 /** Returns those options of a TLS server that come from the files. */

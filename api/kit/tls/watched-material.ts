@@ -15,6 +15,8 @@ export interface WatchOptions {
   readonly files: TlsFiles
   readonly log: Logger
   readonly registry: Registry
+  /** Epoch ms. */
+  now(): number
   /** How often the files are read. Default 5 s. */
   readonly intervalMs?: number
 }
@@ -28,10 +30,11 @@ const MS_PER_SECOND = 1_000
 
 /**
  * Reads the files now and at intervals. If later contents are not usable, the error is logged once, and the earlier
- * contents stay in use. This happens, for example, when a certificate is replaced a moment before its key.
+ * contents stay in use. This happens, for example, when a certificate is replaced a moment before its key, or when the
+ * new certificate is not valid yet.
  * @throws Error that names the setting to correct, if the files are not usable at the start
  */
-export async function watchMaterial({ files, log, registry, intervalMs = CHECK_INTERVAL_MS }: WatchOptions): Promise<WatchedMaterial> {
+export async function watchMaterial({ files, log, registry, now, intervalMs = CHECK_INTERVAL_MS }: WatchOptions): Promise<WatchedMaterial> {
   const listeners: ((material: TlsMaterial) => void)[] = []
   let current = checkedMaterial(await readContents(files))
   let lastFailure: string | undefined
@@ -43,6 +46,20 @@ export async function watchMaterial({ files, log, registry, intervalMs = CHECK_I
   )
   const help = "When the certificate of the API's TLS port expires"
   gauge(registry, 'tls_certificate_expires_timestamp_seconds', help, () => current.expiresAt / MS_PER_SECOND)
+  const helpOfAuthorities = 'When the first of the authorities that sign client certificates expires'
+  gauge(registry, 'tls_client_authority_expires_timestamp_seconds', helpOfAuthorities, () => current.authoritiesExpireAt / MS_PER_SECOND)
+
+  /**
+   * Refuses a certificate that clients would not accept now, unless they would not accept the current one either. At
+   * the start, such a certificate is used, because clients without TLS must be served anyway.
+   */
+  function assertNotWorse({ validFrom, expiresAt }: TlsMaterial): void {
+    const at = now()
+    if (at < current.validFrom || at >= current.expiresAt) return
+    if (at >= expiresAt) throw new Error(`API_TLS_CERT: the certificate expired at ${new Date(expiresAt).toISOString()}`)
+    if (at < validFrom)
+      throw new Error(`API_TLS_CERT: the certificate is not valid before ${new Date(validFrom).toISOString()}; it is used from then on`)
+  }
 
   async function check(): Promise<void> {
     try {
@@ -52,6 +69,7 @@ export async function watchMaterial({ files, log, registry, intervalMs = CHECK_I
         return
       }
       const next = checkedMaterial(contents)
+      assertNotWorse(next)
       for (const listener of listeners) listener(next)
       current = next
       lastFailure = undefined

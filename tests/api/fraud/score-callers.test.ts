@@ -62,7 +62,7 @@ async function served(gateways: readonly string[], started = () => Promise.resol
     writeFile(files.key, own.key),
     writeFile(files.clientAuthorities, clientAuthority.cert),
   ])
-  const material = await watchMaterial({ files, log: api.log, registry: api.metrics.registry })
+  const material = await watchMaterial({ files, log: api.log, registry: api.metrics.registry, now: Date.now })
   clients = clientCertificates({ material: () => material.current, names: [], now: Date.now })
   const common = { ...api, direct, host: '127.0.0.1', port: 0, now: Date.now }
   const plain = await startServer(common)

@@ -46,6 +46,12 @@ test('a check is not started again while it still runs, even if the last report 
   expect((await third).missing).toEqual([{ name: 'redis', reason: 'still gone' }])
 })
 
+test('a part that several services need is checked and reported once', async () => {
+  let asked = 0
+  const probe = { name: 'results', optional: true, check: async () => `asked ${++asked} times` }
+  expect((await readiness([probe, probe]).report()).degraded).toEqual([{ name: 'results', reason: 'asked 1 times' }])
+})
+
 test('a stopping process is immediately not ready, even if the last checks succeeded', async () => {
   const { state, ready } = counted()
   expect((await ready.report()).missing).toEqual([])

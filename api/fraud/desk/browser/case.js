@@ -25,7 +25,8 @@ const NOTES_SAVED = 'The notes are saved.'
  * @property {string} [caseId] the id of the case of an opened transaction, if the page knows it
  * @property {any} transaction
  * @property {any} profile of the user
- * @property {any[]} others other transactions of the user, newest first
+ * @property {any[] | null} [others] other transactions of the user, newest first; null if they cannot be read, and
+ * undefined until they are read
  */
 
 /**
@@ -69,7 +70,8 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   async function load({ kind, id }) {
     const turn = ++opened
     try {
-      const dossier = await read(kind, id)
+      const { dossier, others } = await read(kind, id)
+      void addOthers(turn, others)
       if (turn !== opened) return
       onSuccess()
       draw(dossier)
@@ -87,8 +89,27 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
     if (open === undefined) return
     const turn = opened
     const { found, transaction, caseId = found?.case_id } = open
-    const dossier = await (caseId === undefined ? read('transaction', transaction.transaction_id) : read('case', caseId))
-    if (turn === opened && !isOlder(dossier, open)) draw(dossier)
+    const { dossier, others } = await (caseId === undefined ? read('transaction', transaction.transaction_id) : read('case', caseId))
+    void addOthers(turn, others)
+    if (turn === opened && !isOlder(dossier, open)) draw({ ...dossier, others: open.others })
+  }
+
+  /**
+   * Adds the user's other transactions to the open case. The page does not wait for them before it shows the case,
+   * because ClickHouse may hang, and the case can be judged without them.
+   * @param {number} turn
+   * @param {Promise<any[] | null>} reading
+   */
+  async function addOthers(turn, reading) {
+    try {
+      const others = await reading
+      if (turn !== opened || open === undefined) return
+      open = { ...open, others }
+      drawPlaces(part('places'), open)
+      drawTimeline(part('timeline'), open)
+    } catch (error) {
+      if (turn === opened) onFailure(error)
+    }
   }
 
   /** @param {Dossier} dossier */
@@ -329,7 +350,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
 /**
  * @param {string} kind
  * @param {string} id
- * @returns {Promise<Dossier>}
+ * @returns {Promise<{ dossier: Dossier, others: Promise<any[] | null> }>} `others` become part of the dossier later
  */
 async function read(kind, id) {
   const found = kind === 'case' ? await ask('GET', casePath(id)) : undefined
@@ -340,12 +361,21 @@ async function read(kind, id) {
   const userId = found?.user_id ?? transaction.request.payer.user_id
   const to = new Date(new Date(transaction?.request.timestamp ?? found.created_at).getTime() + DAY_MS)
   const query = new URLSearchParams({ user_id: userId, to: to.toISOString() })
-  const [profile, listed] = await Promise.all([
-    ask('GET', `/api/v1/profiles/user/${encodeURIComponent(userId)}`).catch(ignoreMissing),
-    ask('GET', `/api/v1/transactions?${query}`).catch(ignoreMissing),
-  ])
-  const others = (listed?.transactions ?? []).filter((/** @type {any} */ one) => one.transaction_id !== transactionId)
-  return { found, transaction, profile, others }
+  const others = readOthers(query, transactionId)
+  // If the profile cannot be read either, nobody awaits this promise.
+  others.catch(() => undefined)
+  const profile = await ask('GET', `/api/v1/profiles/user/${encodeURIComponent(userId)}`).catch(ignoreMissing)
+  return { dossier: { found, transaction, profile }, others }
+}
+
+/**
+ * @param {URLSearchParams} query
+ * @param {string} transactionId the transaction to leave out
+ * @returns {Promise<any[] | null>} null if the transactions are unavailable
+ */
+async function readOthers(query, transactionId) {
+  const listed = await ask('GET', `/api/v1/transactions?${query}`).catch(ignoreMissing)
+  return listed?.transactions.filter((/** @type {any} */ one) => one.transaction_id !== transactionId) ?? null
 }
 
 /**

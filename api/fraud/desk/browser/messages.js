@@ -6,7 +6,8 @@ import { words } from './text.js'
 const BY_CODE = {
   unauthorized: 'You are no longer signed in, or this token is not valid. Sign in with a new token.',
   forbidden: 'Your token does not allow this.',
-  transaction_not_found: 'There is no such transaction, or it is older than 90 days.',
+  transaction_not_found:
+    'There is no such transaction, or it is older than 90 days. If it was scored just now or during an outage, try again in a minute.',
   case_not_found: 'There is no such case.',
   no_challenger: 'No models are on trial.',
   no_previous_models: 'There are no earlier models that could be restored.',

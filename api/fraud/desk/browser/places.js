@@ -4,6 +4,7 @@
 import { make } from '../../../kit/page/browser/elements.js'
 import { degrees, drawMap } from './map.js'
 import { ago, count, duration } from './text.js'
+import { missingOthers } from './timeline.js'
 
 const EARTH_RADIUS_KM = 6_371
 const RADIANS = Math.PI / 180
@@ -17,7 +18,10 @@ const MOST_PLACES = 20
 export function drawPlaces(where, dossier) {
   const visits = visitsOf(dossier)
   const own = visits.find(({ isOwn }) => isOwn)
-  if (visits.length === 0) return where.replaceChildren(make('p', 'soft', 'No location of this user is known.'))
+  if (visits.length === 0) {
+    const reason = missingOthers(dossier.others) || 'No location of this user is known.'
+    return where.replaceChildren(make('p', 'soft', reason))
+  }
   const rows = visits.toReversed().map((visit) => rowOf(visit, own))
   where.replaceChildren(drawMap(visits, where.clientWidth), make('ul', 'places soft', ...rows))
 }
@@ -28,7 +32,7 @@ export function drawPlaces(where, dossier) {
  */
 function visitsOf({ transaction, profile, others }) {
   const own = visitOf(transaction?.request.device, transaction?.request.timestamp, true)
-  const before = others.flatMap((one) => visitOf(one.geo_location, one.timestamp, false))
+  const before = (others ?? []).flatMap((one) => visitOf(one.geo_location, one.timestamp, false))
   // If no other transaction with a place was loaded, the profile may still have the user's last place.
   if (before.length === 0 && profile?.last_txn_ts !== transaction?.request.timestamp) {
     before.push(...visitOf(profile?.last_txn_geo, profile?.last_txn_ts, false))

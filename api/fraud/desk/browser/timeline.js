@@ -15,7 +15,7 @@ const MOST = 60
  */
 export function drawTimeline(where, { found, transaction, others }) {
   /** @type {Moment[]} */
-  const moments = [...others.map(paymentMoment), ...(found?.history ?? []).map(historyMoment)]
+  const moments = [...(others ?? []).map(paymentMoment), ...(found?.history ?? []).map(historyMoment)]
   if (transaction !== undefined) {
     const { timestamp, amount, currency } = transaction.request
     moments.push({ at: timestamp, what: ['This transaction: ', money(amount, currency)], className: 'own' })
@@ -28,7 +28,19 @@ export function drawTimeline(where, { found, transaction, others }) {
     return make('li', className, time, make('span', '', ...what))
   })
   const rest = moments.length - rows.length
-  where.replaceChildren(...rows, ...(rest > 0 ? [make('li', 'soft', `and ${rest} earlier ones`)] : []))
+  if (rest > 0) rows.push(make('li', 'soft', `and ${rest} earlier ones`))
+  const problem = missingOthers(others)
+  if (problem !== '') rows.push(make('li', 'soft', problem))
+  where.replaceChildren(...rows)
+}
+
+/**
+ * Returns why the other transactions of a user are not shown; empty if they are shown.
+ * @param {Dossier['others']} others
+ */
+export function missingOthers(others) {
+  if (others === undefined) return "The user's other transactions are being read."
+  return others === null ? "The user's other transactions are not available." : ''
 }
 
 /**

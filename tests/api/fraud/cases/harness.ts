@@ -87,10 +87,11 @@ export async function casesApi({ answersKeptMs = DAY_MS } = {}) {
       clock.waited += ms
       clock.onPause()
     },
-    async findTransaction(id) {
-      if (tables.down) throw new ApiError(errors.unavailable)
-      const found = transactions.get(id)
-      return found === undefined ? undefined : { scored: found }
+    transactions: {
+      async scored(id) {
+        if (tables.down) throw new ApiError(errors.unavailable)
+        return transactions.get(id)
+      },
     },
   }
   const part = casesPart(deps)

@@ -56,7 +56,7 @@ async function served({
   let clients: ClientCertificates | undefined
   const api = await testApp({ services: [echoService()], bodyTimeoutMs, certificateOf: (socket) => clients?.of(socket) })
   const registry = api.metrics.registry
-  const material = await watchMaterial({ files, log: api.log, registry, intervalMs: CHECK_MS })
+  const material = await watchMaterial({ files, log: api.log, registry, now: () => clock.now, intervalMs: CHECK_MS })
   clients = clientCertificates({ material: () => material.current, names, now: () => clock.now })
   const gate =
     connections === undefined
@@ -169,6 +169,16 @@ describe('client certificates', () => {
     expect(completed.certificate).toBe(status === 200 ? text : undefined)
   })
 
+  test.each([
+    ['has expired', past],
+    ['is not valid yet', future],
+  ])('if the authority %s, the answer does not say this about the client certificate', async (what, validity) => {
+    const authority = testAuthority('client authority', validity)
+    const { port } = await served({ clientCa: authority.cert })
+    const { status, body } = await call(port, '/certified', { client: authority.issue({ commonName: 'payments', usage: 'client' }) })
+    expect([status, body.message]).toEqual([401, expect.stringContaining(`not accepted: the certificate of its issuer ${what}.`)])
+  })
+
   test('a certificate without any name is identified by its fingerprint', async () => {
     const { port } = await served()
     const answered = await call(port, '/certified', { client: clientAuthority.issue({ usage: 'client' }) })
@@ -268,6 +278,23 @@ describe('replaced files', () => {
     expect(await metrics.text()).toMatch(/tls_files_not_usable_total [12]/)
   })
 
+  test.each([
+    ['has expired', -2, -1, 'the certificate expired at'],
+    ['is not valid yet', 0.5, 2, 'the certificate is not valid before'],
+  ])('a certificate that %s does not replace one that is valid', async (_what, fromHours, untilHours, reason) => {
+    const { port, replace, events, time } = await served()
+    const before = subjectKey((await call(port, '/certified', { client: payments })).socket)
+    const [notBefore, notAfter] = [fromHours, untilHours].map((hours) => Date.now() + hours * HOUR_MS)
+    const next = serverAuthority.issue({ commonName: 'localhost', dns: ['localhost'], usage: 'server', notBefore, notAfter })
+    await replace({ certificate: next.cert, key: next.key })
+    await expect.poll(() => events('tls_files_not_usable').at(-1)?.reason).toContain(reason)
+    const { status, socket } = await call(port, '/certified', { client: payments })
+    expect([status, subjectKey(socket)]).toEqual([200, before])
+    // As soon as the new certificate is the better one, it is used without a further change to the files.
+    time.now += fromHours > 0 ? fromHours * HOUR_MS : 2 * HOUR_MS
+    await expect.poll(() => events('tls_files_replaced').length).toBe(1)
+  })
+
   test('an authority that is withdrawn is no longer trusted, not even on open connections', async () => {
     const { port, replace, events } = await served()
     const agent = keepingAgent()
@@ -297,12 +324,19 @@ describe('replaced files', () => {
     expect((await call(port, '/certified', { agent, client: payments })).status).toBe(200)
   })
 
+  test('a metric says when the first authority of clients expires', async () => {
+    const [first, second] = [2, 3].map((hours) => Date.now() + hours * HOUR_MS)
+    const authorities = [second, first].map((notAfter) => testAuthority('client authority', { notAfter }).cert)
+    const { metrics } = await served({ clientCa: authorities.join('') })
+    expect(await metrics.text()).toContain(`tls_client_authority_expires_timestamp_seconds ${Math.floor(first / 1_000)}`)
+  })
+
   test('files that are not usable prevent the start', async () => {
     await expect(served({ clientCa: 'nothing' })).rejects.toThrow('API_TLS_CLIENT_CA: the file contains no certificate')
     const files = { certificate: '/nowhere/cert.pem', key: '/nowhere/key.pem', clientAuthorities: '/nowhere/ca.pem' }
     const { log } = await testApp()
     // Only the first error is reported. It may be about any of the three files, because they are read concurrently.
-    await expect(watchMaterial({ files, log, registry: new Registry() })).rejects.toThrow(
+    await expect(watchMaterial({ files, log, registry: new Registry(), now: Date.now })).rejects.toThrow(
       /API_TLS_(CERT|KEY|CLIENT_CA): the file cannot be read/,
     )
   })
