@@ -76,7 +76,7 @@ export function debts(): OpenDebts {
   }
 }
 
-/** Adds a charge to the debts of its counter, unless the charge belongs to a window that no longer affects the limit. */
+/** Adds a charge to the debts of its counter, unless its window no longer affects the limit. */
 function withCharge({ last, before }: Owed, charge: Charge): Owed {
   switch (charge.windowIndex - last.windowIndex) {
     case 0:

@@ -67,7 +67,7 @@ export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOp
   let kinds = new Map<string, LimitTrafficEntry>()
   let kindsBytes = 0
   let seen = new Set<string>()
-  /** Number of requests without an entry: those of this second, and those of earlier seconds whose record was dropped. */
+  /** Number of requests without an entry, in this second and in earlier seconds whose record was dropped. */
   let leftOut = 0
 
   function tick(): void {

@@ -223,7 +223,7 @@ describe('a table that keeps failing after it was ready', () => {
   test('stays ready after Kafka has been unreachable for long, while it has not read the topic again yet', async () => {
     const { table, state, clock, untilFailing } = await failing()
     const read = Promise.withResolvers<void>()
-    onTestFinished(read.resolve)
+    onTestFinished(() => read.resolve())
     Object.assign(state, { isFailing: true, isKafkaAway: true, untilRead: read.promise })
     await untilFailing()
     clock.now += STALE_AFTER_MS
