@@ -110,13 +110,14 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
 
   /**
    * Checks whether the table is stale. While Kafka is unavailable, the table does not count as stale: all processes are
-   * affected, so no other process could take over, and the Kafka probe already reports the failure.
+   * affected, so no other process could take over, and the Kafka probe already reports the failure. When Kafka is back,
+   * all processes need a moment until they read again, so the time without Kafka does not count either.
    * @returns why the table is stale although Kafka responds; undefined if it is not stale
    */
   async function stale(): Promise<string | undefined> {
-    const [age, { failure }] = [staleMs(), contents]
-    if (failure === undefined || age < staleAfterMs || !(await doesKafkaAnswer())) return undefined
-    return `topic ${topic.name} has not been read for ${Math.floor(age / MS_PER_SECOND)} s: ${failure.reason}`
+    const { failure } = contents
+    if (failure === undefined || monotonic() - failure.respondingSince < staleAfterMs || !(await doesKafkaAnswer())) return undefined
+    return `topic ${topic.name} has not been read for ${Math.floor(staleMs() / MS_PER_SECOND)} s: ${failure.reason}`
   }
 
   async function doesKafkaAnswer(): Promise<boolean> {

@@ -17,8 +17,8 @@ export interface TopicFollower {
    * Why the topic has not been read up to the end that it had at the start; undefined once it has been read that far.
    */
   readonly missing: string | undefined
-  /** The failure that stops reading, and when it began in monotonic ms; undefined while reading succeeds. */
-  readonly failure: { readonly since: number; readonly reason: string } | undefined
+  /** The failure that stops reading; undefined while reading succeeds. */
+  readonly failure: ReadFailure | undefined
   /** The offset of the next record in each partition. */
   readonly positions: ReadonlyMap<number, number>
   /**
@@ -34,6 +34,14 @@ export interface TopicFollower {
    */
   readonly heardAt: number | undefined
   close(): Promise<void>
+}
+
+/** Why reading fails. Times are in monotonic ms. */
+export interface ReadFailure {
+  readonly reason: string
+  readonly since: number
+  /** When an attempt last failed because no broker responded. If this has not happened, equal to `since`. */
+  readonly respondingSince: number
 }
 
 export interface FollowOptions {
@@ -86,6 +94,8 @@ export interface FollowOptions {
  */
 export const MAX_GAP_MS = 12 * 3_600_000
 
+/** Error code for brokers that do not respond. */
+const DISCONNECTED = 'DISCONNECTED'
 /** Error code for a topic that was deleted and created again. */
 const RECREATED = 'TOPIC_RECREATED'
 const OFFSETS_MISSING = 'the offsets reached do not exist in the topic'
@@ -146,9 +156,12 @@ export function followTopic(options: FollowOptions): TopicFollower {
         const reason = (error as Error).message
         const failures = reports.failed()
         if (failures !== undefined) log.error({ topic, failures, reason }, 'global_table_interrupted')
-        failure = { since: failure?.since ?? monotonic(), reason }
+        const code = error instanceof TransportError ? error.code : undefined
+        const now = monotonic()
+        const { since, respondingSince } = failure ?? { since: now, respondingSince: now }
+        failure = { reason, since, respondingSince: code === DISCONNECTED ? now : respondingSince }
         if (missing !== undefined) missing = reason
-        if (error instanceof TransportError && error.code === RECREATED) mustStartOver = reason
+        if (code === RECREATED) mustStartOver = reason
         await reopen()
       }
     }

@@ -50,8 +50,11 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, own, 
       const charges = own?.chargesFor(asks) ?? NONE
       return charges.length === 0 ? batches.add(group, node, 'awaited', asks) : decideCharged(group, node, charges, asks)
     }
-    // A probe takes no units, because no request waits for its answer. If this instance's own counts allow the request,
-    // it is charged later.
+    // Asks that only read can serve as the probe themselves. Their caller waits for the answer, so that the first read
+    // after an outage succeeds.
+    if (asks.every(({ units }) => units === 0)) return batches.add(group, node, 'probe', asks)
+    // Any other probe takes no units, because no request waits for its answer. If this instance's own counts allow the
+    // request, it is charged later.
     const probe = asks.map((ask) => ({ ...ask, units: 0 }))
     void batches.add(group, node, 'probe', probe)
     return CIRCUIT_OPEN

@@ -19,22 +19,27 @@ export interface OpenDebts extends Debts {
   readonly isEmpty: boolean
   /** Returns the units that are owed for a counter in the window with this index. */
   unitsOf(key: string, windowIndex: number): number
-  /** Reduces the debt of a counter to at most this number of units. */
+  /** Reduces the debt of a bucket to at most this number of units. */
   reduce(key: string, most: number): void
   forget(key: string): void
 }
 
+/** The debts of one counter. Debts of earlier windows no longer affect the limit. */
+interface Owed {
+  /** The debt of the newest window with a debt. */
+  readonly last: Charge
+  /** The debt of the window directly before. The sliding window still counts a share of these units. */
+  readonly before: Charge | undefined
+}
+
 export function debts(): OpenDebts {
-  const owed = new Map<string, Charge>()
+  const owed = new Map<string, Owed>()
 
   function add(charge: Charge): void {
     const { key } = charge.counter
-    const before = owed.get(key)
-    // A debt from an earlier window hardly affects the limit, so only the debt from the newest window is kept.
-    if (before !== undefined && before.windowIndex > charge.windowIndex) return
-    const units = charge.units + (before?.windowIndex === charge.windowIndex ? before.units : 0)
-    if (before === undefined && owed.size >= MAX_DEBTS) owed.delete(owed.keys().next().value!)
-    owed.set(key, { ...charge, units })
+    const known = owed.get(key)
+    if (known === undefined && owed.size >= MAX_DEBTS) owed.delete(owed.keys().next().value!)
+    owed.set(key, known === undefined ? { last: charge, before: undefined } : withCharge(known, charge))
   }
 
   return {
@@ -45,10 +50,11 @@ export function debts(): OpenDebts {
       if (owed.size === 0) return NONE
       const found: Ask[] = []
       for (const { counter } of asks) {
-        const charge = owed.get(counter.key)
-        if (charge === undefined) continue
+        const known = owed.get(counter.key)
+        if (known === undefined) continue
         owed.delete(counter.key)
-        found.push(charge)
+        if (known.before !== undefined) found.push(known.before)
+        found.push(known.last)
       }
       return found
     },
@@ -56,15 +62,30 @@ export function debts(): OpenDebts {
       return owed.size === 0
     },
     unitsOf(key, windowIndex) {
-      const charge = owed.get(key)
+      const known = owed.get(key)
+      const charge = known?.last.windowIndex === windowIndex ? known.last : known?.before
       return charge?.windowIndex === windowIndex ? charge.units : 0
     },
     reduce(key, most) {
-      const charge = owed.get(key)
-      if (charge === undefined || charge.units <= most) return
-      if (most > 0) owed.set(key, { ...charge, units: most })
+      const known = owed.get(key)
+      if (known === undefined || known.last.units <= most) return
+      if (most > 0) owed.set(key, { ...known, last: { ...known.last, units: most } })
       else owed.delete(key)
     },
     forget: (key) => void owed.delete(key),
+  }
+}
+
+/** Adds a charge to the debts of its counter, unless its window no longer affects the limit. */
+function withCharge({ last, before }: Owed, charge: Charge): Owed {
+  switch (charge.windowIndex - last.windowIndex) {
+    case 0:
+      return { last: { ...charge, units: last.units + charge.units }, before }
+    case 1:
+      return { last: charge, before: last }
+    case -1:
+      return { last, before: { ...charge, units: (before?.units ?? 0) + charge.units } }
+    default:
+      return charge.windowIndex > last.windowIndex ? { last: charge, before: undefined } : { last, before }
   }
 }

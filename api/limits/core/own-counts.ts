@@ -46,11 +46,12 @@ export function ownCounts({ now, monotonic }: OwnCountsOptions): OwnCounts {
     for (let index = 0; index < asks.length; index++) {
       const { mode, counter } = asks[index]
       if (mode === 'give-back' || mode === 'charge') continue
-      const { taken, nowUs, held, heldBefore } = readings[index]
+      const { taken, nowUs, held, heldBefore: answered } = readings[index]
       const isBucket = counter.limit.burst > 0
       forgetRefilled(counter, nowUs)
       const used = owed.isEmpty ? taken : taken + owed.unitsOf(counter.key, windowOf(counter, nowUs))
       const left = isBucket ? held - used * US_PER_SECOND : held + used
+      const heldBefore = owed.isEmpty || isBucket ? answered : answered + owed.unitsOf(counter.key, windowOf(counter, nowUs) - 1)
       if (nowUs !== clockUs && !isLate) {
         // All readings of a batch have the same time, so most readings do not change the clock.
         clockUs = nowUs

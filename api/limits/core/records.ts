@@ -67,10 +67,15 @@ export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOp
   let kinds = new Map<string, LimitTrafficEntry>()
   let kindsBytes = 0
   let seen = new Set<string>()
+  /** Number of requests without an entry, in this second and in earlier seconds whose record was dropped. */
   let leftOut = 0
 
   function tick(): void {
-    if (kinds.size > 0) traffic.offer(node, { second: second * MS_PER_SECOND, node, entries: [...kinds.values()], left_out: leftOut })
+    if (kinds.size > 0) {
+      const entries = [...kinds.values()]
+      const isKept = traffic.offer(node, { second: second * MS_PER_SECOND, node, entries, left_out: leftOut })
+      leftOut = isKept ? 0 : entries.reduce((sum, { requests }) => sum + requests, leftOut)
+    }
     const next = Math.floor(now() / MS_PER_SECOND)
     // After the clock is set back, the same seconds occur again. Their records need a different key, because records
     // with the same node and second replace each other.
@@ -79,7 +84,6 @@ export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOp
     kinds = new Map()
     kindsBytes = 0
     seen = new Set()
-    leftOut = 0
   }
 
   const listen: DecisionListener = ({ method: asked, path: whole, caller, cost = 1 }, verdict) => {

@@ -6,7 +6,7 @@ import { memoryBroker } from '../../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../../kafka/memory/registry.ts'
 import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { openSerdes } from '../../../kafka/serdes.ts'
-import type { Transport } from '../../../kafka/transport.ts'
+import { type Transport, TransportError } from '../../../kafka/transport.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 import { userInterests } from '../../../schemas/trends/topics.ts'
 import type { UserInterests } from '../../../schemas/trends/types.ts'
@@ -160,17 +160,25 @@ describe('a table that keeps failing after it was ready', () => {
   async function failing() {
     const { put, open, broker } = await world()
     const transport = memoryTransport(broker)
-    const state = { isFailing: false, isKafkaAway: false }
+    const state = { isFailing: false, isKafkaAway: false, unanswered: 0, untilRead: Promise.resolve() }
     const clock = { now: 0 }
     const flaky: Transport = {
       ...transport,
       async partitionCounts(topics) {
-        if (state.isKafkaAway) throw new Error('no broker')
-        return await transport.partitionCounts(topics)
+        if (!state.isKafkaAway) return await transport.partitionCounts(topics)
+        state.unanswered++
+        throw new TransportError('DISCONNECTED', 'no broker', { fatal: false })
       },
       fetcher(options) {
         const fetcher = transport.fetcher(options)
-        return { ...fetcher, poll: async () => (state.isFailing ? Promise.reject(new Error('no schema')) : fetcher.poll(10)) }
+        return {
+          ...fetcher,
+          async poll() {
+            if (state.isFailing) throw new Error('no schema')
+            await state.untilRead
+            return await fetcher.poll(10)
+          },
+        }
       },
     }
     put(1n, 5)
@@ -210,6 +218,23 @@ describe('a table that keeps failing after it was ready', () => {
     await untilFailing()
     clock.now += STALE_AFTER_MS
     expect(await table.probe.check()).toBeUndefined()
+  })
+
+  test('stays ready after Kafka has been unreachable for long, while it has not read the topic again yet', async () => {
+    const { table, state, clock, untilFailing } = await failing()
+    const read = Promise.withResolvers<void>()
+    onTestFinished(() => read.resolve())
+    Object.assign(state, { isFailing: true, isKafkaAway: true, untilRead: read.promise })
+    await untilFailing()
+    clock.now += STALE_AFTER_MS
+    await expect.poll(() => state.unanswered, { timeout: 30_000 }).toBeGreaterThan(0)
+    Object.assign(state, { isFailing: false, isKafkaAway: false })
+    expect(table.staleMs).toBeGreaterThanOrEqual(STALE_AFTER_MS)
+    expect(await table.probe.check()).toBeUndefined()
+    clock.now += STALE_AFTER_MS
+    expect(await table.probe.check()).toMatch(/not been read for 120 s: no broker/)
+    read.resolve()
+    await expect.poll(() => table.probe.check()).toBeUndefined()
   })
 })
 

@@ -73,6 +73,24 @@ test('a probe takes no slice, because no request waits to spend it', async () =>
   await expect.poll(() => sent.length, SOON).toBe(3)
 })
 
+test('the first read after an outage gets the counts, because it serves as the probe', async () => {
+  const { scripts, sent } = heldScripts()
+  const clock = { ms: 0 }
+  const store = counterStore({ scripts, monotonic: () => clock.ms, timeoutMs: 30_000 })
+  const read = () => store.decide([{ mode: 'soft', counter, units: 0 }])
+  const during = read()
+  await expect.poll(() => sent.length, SOON).toBe(1)
+  sent[0].fail(new Error('connection refused'))
+  expect(await during).toEqual({ undecided: 'unreachable' })
+  clock.ms += 60_000
+  const afterwards = read()
+  await expect.poll(() => sent.length, SOON).toBe(2)
+  sent[1].answer(0)
+  expect(await afterwards).toEqual([{ taken: 0, nowUs: NOW_US, held: 0, heldBefore: 0 }])
+  expect(isAsking(store)).toBe(true)
+  await expect.poll(() => sent.length, SOON).toBe(3)
+})
+
 test('a request that sends a probe is counted once', async () => {
   const { scripts, sent } = heldScripts()
   const clock = { ms: 0 }

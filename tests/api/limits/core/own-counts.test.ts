@@ -93,6 +93,27 @@ test('units that the store has not counted are owed, and count until they are ch
   expect(own.chargesFor([ask(WINDOW)])).toEqual(charges)
 })
 
+test('units of the previous window stay owed when the next window begins, because the sliding window still counts them', () => {
+  const { own, clock, ask, admitted, learn } = counts()
+  const windowIndex = START_MS / 60_000
+  const charge = (units: number, index: number) => ({ mode: 'charge', counter: WINDOW, units, windowIndex: index })
+  expect(admitted(WINDOW, 20)).toBe(10)
+  clock.ms = 75_000
+  expect(admitted(WINDOW, 20)).toBe(3)
+  // The reply to a probe contains none of the owed units.
+  learn(WINDOW, 0, 0)
+  expect(admitted(WINDOW, 20)).toBe(0)
+  const charges = own.chargesFor([ask(WINDOW)])
+  expect(charges).toEqual([charge(10, windowIndex), charge(3, windowIndex + 1)])
+  own.owe(charges)
+  clock.ms = 120_000
+  expect(admitted(WINDOW, 1)).toBe(1)
+  expect(own.chargesFor([ask(WINDOW)])).toEqual([charge(3, windowIndex + 1), charge(1, windowIndex + 2)])
+  own.owe(charges)
+  own.owe([{ mode: 'charge', counter: WINDOW, units: 1, windowIndex: windowIndex + 3 }])
+  expect(own.chargesFor([ask(WINDOW)])).toEqual([charge(1, windowIndex + 3)])
+})
+
 test('a bucket does not owe tokens that have been refilled since they were taken', () => {
   const { own, clock, ask, admitted, learn } = counts()
   // The bucket gets one token per second, so a caller with one request per second never lacks more than one token.

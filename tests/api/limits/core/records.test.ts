@@ -14,6 +14,8 @@ import { type AnyTopic, DEFAULT_MAX_BATCH_BYTES } from '../../../../schemas/topi
 const START_MS = 1_800_000_000_000
 const MAX_KINDS = 5_000
 const CLOSE_MS = 30_000
+const KEPT_SECONDS = 120
+const SOON = { timeout: 30_000, interval: 5 }
 const ACME: LimitedCaller = { clientId: 'acme', tier: 'pro', apiKeyId: 'k1', ip: '192.0.2.1' }
 const ALLOWED: Verdict = { outcome: 'allowed', strictest: undefined, violations: [] }
 
@@ -23,10 +25,11 @@ const REFUSED: Verdict = { outcome: 'refused', strictest: status, violations: [s
 
 /** Opens the decision records with a manual clock, and collects everything that they write. */
 function recorded() {
-  const clock = { ms: START_MS }
+  const clock = { ms: START_MS, isKafkaAway: false }
   const written = { traffic: [] as LimitTraffic[], violations: [] as LimitViolation[] }
   const facts = {
     openLog: async (topic: AnyTopic) => {
+      if (clock.isKafkaAway) throw new Error('no broker')
       const into = (topic === limitTraffic ? written.traffic : written.violations) as unknown[]
       return {
         append(_key: string, value: unknown, receipt: Receipt) {
@@ -125,6 +128,23 @@ test('above the maximum number of kinds, requests of further kinds are counted a
   expect([entries.length, left_out]).toEqual([MAX_KINDS, 3])
   expect(entries[0]).toMatchObject({ path: long.slice(0, 200), requests: 2 })
   expect(entries[1].requests).toBe(2)
+})
+
+test('requests of seconds whose records were dropped, because Kafka was unavailable for too long, are counted as left out', async () => {
+  const { clock, written, ask, tick, close } = recorded()
+  const second = () => {
+    ask('/a', ALLOWED, ACME, { cost: 2 })
+    clock.ms += 1_000
+    tick()
+  }
+  clock.isKafkaAway = true
+  for (let kept = 0; kept < KEPT_SECONDS; kept++) second()
+  for (let dropped = 0; dropped < 3; dropped++) second()
+  clock.isKafkaAway = false
+  await expect.poll(() => written.traffic.length, SOON).toBe(KEPT_SECONDS)
+  for (let afterwards = 0; afterwards < 2; afterwards++) second()
+  await close()
+  expect(written.traffic.map(({ left_out }) => left_out).slice(-3)).toEqual([0, 6, 0])
 })
 
 test('the record of a second fits into a Kafka batch, even after 5,000 requests with different clients and long paths', async () => {
