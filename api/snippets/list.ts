@@ -87,9 +87,9 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
 
   /**
    * Searches public snippets. Without words, lists the newest ones. ClickHouse finds the snippets, and the view
-   * provides their current state. Snippets that are missing from the view have been deleted and are left out, so the view
-   * must have caught up. The total still counts deleted snippets on other pages, because only the snippets on this page
-   * are looked up in the view.
+   * provides their current state. Snippets that are missing from the view have been deleted and are left out, so the
+   * view must have caught up. The total still counts deleted snippets on other pages, because only the snippets on this
+   * page are looked up in the view.
    */
   async function search(text: string, paging: Paging): Promise<Answer> {
     const words = wordsOf(text)
