@@ -79,6 +79,7 @@ export function connectViewRedis({ url, cluster, log, monotonic }: ViewRedisOpti
     bindings: {
       get: (key) => ask(redis.get(key)),
       setIfAbsent: (key, value, seconds) => ask(redis.set(key, value, 'EX', seconds, 'NX', 'GET')),
+      delete: (key) => ask(redis.del(key)),
     },
     partitions: {
       load: () => ask(redis.get(PARTITIONS_KEY)),

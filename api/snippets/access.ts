@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { type ReadSnippet, snippetFlow } from '../../schemas/snippets/flow.ts'
 import { readBurntSnippet, readSnippet, type SnippetRecord } from '../../state/views/snippets/snippets.ts'
-import type { ViewReader } from '../../state/views/view.ts'
+import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import type { Caller } from '../kit/auth/verify.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
@@ -20,7 +20,7 @@ export const MOST_UNKNOWN_KEYS = 200
 const REMEMBERED_SNIPPETS = 10_000
 
 export interface AccessDeps {
-  readonly views: ViewReader
+  readonly views: ViewReader & ListReader
   readonly facts: Facts
   readonly commands: Commands
   /** Epoch ms. */

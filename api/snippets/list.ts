@@ -87,18 +87,17 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
 
   /**
    * Searches public snippets. Without words, lists the newest ones. ClickHouse finds the snippets, and the view
-   * provides their current state. Snippets that have been deleted are missing from the view and are left out. The total
-   * still counts deleted snippets on other pages, because only the snippets on this page are looked up in the view.
+   * provides their current state. Snippets that are missing from the view have been deleted and are left out, so the
+   * view must have caught up. The total still counts deleted snippets on other pages, because only the snippets on this
+   * page are looked up in the view.
    */
   async function search(text: string, paging: Paging): Promise<Answer> {
     const words = wordsOf(text)
     if (words.length === 0) return await newest(paging)
     const found = await searchSnippets(tables, { words, ...rangeOf(paging), now: now() })
     await mustBeWhole()
-    const snippets = await readSnippets(
-      views,
-      found.ids.map((id) => [access.partitionOf(id), id]),
-    )
+    const placed = found.ids.map((id) => [access.partitionOf(id), id] as const)
+    const snippets = caughtUp(await readSnippets(views, placed))
     const listed = snippets.filter((snippet) => isListed(snippet) && access.isAlive(snippet))
     const hidden = found.ids.length - listed.length
     return answer({ total: Math.max(0, found.total - hidden), snippets: listed }, paging)

@@ -7,6 +7,7 @@ import type { CommandRequest } from '../kit/commands/commands.ts'
 import { isUnchanged } from '../kit/conditional.ts'
 import { ApiError } from '../kit/errors.ts'
 import { PRIVATE } from '../kit/headers.ts'
+import { caughtUp } from '../kit/readiness.ts'
 import { isOwner, type SnippetAccess } from './access.ts'
 import { snippetErrors } from './errors.ts'
 import { isSnippetId } from './ids.ts'
@@ -132,7 +133,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
 
   /** Returns the newest versions, at most MAX_VERSIONS, without the first version. */
   async function laterVersions(root: string): Promise<SnippetRecord[]> {
-    return await readVersions(views, access.partitionOf(root), root)
+    return caughtUp(await readVersions(views, access.partitionOf(root), root))
   }
 
   /**

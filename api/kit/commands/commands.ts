@@ -145,7 +145,12 @@ export function createCommands(deps: CommandsDeps): Commands {
         if (from.idempotencyKey === undefined && isUnavailable(error)) await bindings.bind(id, requestHash).catch(() => undefined)
         throw error
       })
-      if (result.outcome === 'conflict' || (result.requestHash ?? requestHash) !== requestHash) throw idempotencyConflict()
+      if (result.outcome === 'conflict' || (result.requestHash ?? requestHash) !== requestHash) {
+        // Redis had lost the key's binding, so this request could bind the key. Without the release, repetitions of the
+        // first request would get a conflict as well.
+        if (before === undefined) await bindings.release(id).catch(() => undefined)
+        throw idempotencyConflict()
+      }
       return JSON.parse(result.answer) as A
     }
 

@@ -15,6 +15,8 @@ export interface Bindings {
   bind(commandId: string, value: string): Promise<string | undefined>
   /** Returns the value that an id is bound to; undefined if it is not bound. Throws ApiError `unavailable`. */
   boundTo(commandId: string): Promise<string | undefined>
+  /** Removes the binding of an id. Throws ApiError `unavailable`. */
+  release(commandId: string): Promise<void>
 }
 
 /** The Redis commands that bindings use. */
@@ -26,6 +28,7 @@ export interface BindingsRedis {
    * @returns the previous value; null if this call has set the value
    */
   setIfAbsent(key: string, value: string, seconds: number): Promise<string | null>
+  delete(key: string): Promise<unknown>
 }
 
 /** How long a binding is kept. The deciding partition remembers a command for the same time. */
@@ -41,6 +44,9 @@ export function redisBindings(redis: BindingsRedis): Bindings {
     },
     async boundTo(commandId) {
       return (await redis.get(keyOf(commandId))) ?? undefined
+    },
+    async release(commandId) {
+      await redis.delete(keyOf(commandId))
     },
   }
 }

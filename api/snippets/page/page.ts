@@ -1,5 +1,6 @@
 import type { SnippetRecord } from '../../../state/views/snippets/snippets.ts'
 import type { Answer } from '../../kit/answer.ts'
+import { isUnavailable } from '../../kit/commands/idempotency.ts'
 import { ApiError, errorHeaders } from '../../kit/errors.ts'
 import { PRIVATE } from '../../kit/headers.ts'
 import type { ArrivingBody } from '../../kit/route.ts'
@@ -19,6 +20,11 @@ import { PAGE_POLICY } from './style.ts'
  * content is sent as a file instead of a page.
  */
 const MAX_SHOWN_BYTES = 524_288
+
+/** The scope of the keys of forms. */
+const FORM_SCOPE = 'form'
+const SEND_AGAIN =
+  'The content cannot be shown now. Send the same form again, for example by reloading this page. This uses no further read.'
 
 export interface PageDeps {
   readonly access: SnippetAccess
@@ -44,8 +50,12 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
    */
   async function reveal(request: PageRequest, id: string): Promise<Answer> {
     const from = await withFormKey(request)
-    const found = await access.findForRead(from, id)
-    return found.readsLeft !== undefined && isLong(found) ? await reads.asFile(from, found) : await pageOf(from, found)
+    try {
+      const found = await access.findForRead(from, id)
+      return found.readsLeft !== undefined && isLong(found) ? await reads.asFile(from, found) : await pageOf(from, found)
+    } catch (error) {
+      throw from.keyScope === FORM_SCOPE && isUnavailable(error) ? withAdvice(error) : error
+    }
   }
 
   async function pageOf(from: ReadRequest, found: SnippetRecord): Promise<Answer> {
@@ -83,7 +93,15 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
  */
 async function withFormKey(from: PageRequest): Promise<ReadRequest> {
   const key = from.arriving === undefined ? undefined : await formKeyFrom(from.arriving)
-  return key === undefined ? from : { ...from, idempotencyKey: key, keyScope: 'form' }
+  return key === undefined ? from : { ...from, idempotencyKey: key, keyScope: FORM_SCOPE }
+}
+
+/**
+ * Returns the error with a message for the person who sent the form. The original message may ask for an
+ * Idempotency-Key, which browsers cannot send.
+ */
+function withAdvice(error: ApiError): ApiError {
+  return new ApiError(error.definition, { ...error.options, message: SEND_AGAIN, cause: error.cause ?? error })
 }
 
 function isLong({ bytes }: Pick<SnippetRecord, 'bytes'>): boolean {

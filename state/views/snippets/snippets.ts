@@ -4,7 +4,6 @@ import {
   caughtUpKey,
   type ListReader,
   NOT_CAUGHT_UP,
-  readString,
   type ScoreReader,
   type View,
   type ViewContext,
@@ -159,15 +158,15 @@ function snippetRecord(snippet: Snippet): SnippetRecord {
 }
 
 /**
- * Reads a snippet. Returns NOT_CAUGHT_UP if the snippet is missing but the view has not caught up, because the snippet
- * may exist all the same.
+ * Reads a snippet. Returns NOT_CAUGHT_UP while the view is being filled. Until then, a missing snippet may exist, and a
+ * snippet that the view contains may have been deleted since the record that the view has applied.
  */
 export async function readSnippet(
-  reader: ViewReader,
+  reader: ListReader,
   partition: number,
   id: string,
 ): Promise<SnippetRecord | undefined | typeof NOT_CAUGHT_UP> {
-  const text = await readString(reader, SNIPPETS_VIEW, partition, snippetKey(partition, id))
+  const text = await readText(reader, partition, id)
   if (text === NOT_CAUGHT_UP) return NOT_CAUGHT_UP
   return text === null ? undefined : (JSON.parse(text) as SnippetRecord)
 }
@@ -178,13 +177,24 @@ export async function readBurntSnippet(reader: ViewReader, partition: number, id
   return text === null ? undefined : (JSON.parse(text) as SnippetRecord)
 }
 
-/** Returns the given snippets that exist and whose records can be parsed, in the given order. */
+/**
+ * Returns the given snippets that exist and whose records can be parsed, in the given order. Returns NOT_CAUGHT_UP if a
+ * partition of one of them is being filled; see `readSnippet`.
+ */
 export async function readSnippets(
-  reader: ViewReader,
+  reader: ListReader,
   placed: readonly (readonly [partition: number, id: string])[],
-): Promise<SnippetRecord[]> {
-  const texts = await Promise.all(placed.map(([partition, id]) => reader.get(snippetKey(partition, id))))
-  return texts.flatMap((text) => readableJson<SnippetRecord>(text) ?? [])
+): Promise<SnippetRecord[] | typeof NOT_CAUGHT_UP> {
+  const found = await Promise.all(placed.map(([partition, id]) => readText(reader, partition, id)))
+  if (found.includes(NOT_CAUGHT_UP)) return NOT_CAUGHT_UP
+  return (found as (string | null)[]).flatMap((text) => readableJson<SnippetRecord>(text) ?? [])
+}
+
+/** Reads the record of a snippet together with the caught-up flag of its partition. */
+async function readText(reader: ListReader, partition: number, id: string): Promise<string | null | typeof NOT_CAUGHT_UP> {
+  // Redis reads both values at the same moment.
+  const [text, caughtUp] = await reader.mget([snippetKey(partition, id), caughtUpKey(SNIPPETS_VIEW, partition)])
+  return caughtUp === null ? NOT_CAUGHT_UP : text
 }
 
 export interface SnippetPage {
@@ -216,13 +226,11 @@ export async function readUserSnippets(
   ])
   if (caughtUp === null) return NOT_CAUGHT_UP
   const ids = order === 'title' ? members.map((member) => member.slice(member.lastIndexOf(TITLE_END) + 1)) : members
-  return {
+  return await pageOf(
+    reader,
     total,
-    snippets: await readSnippets(
-      reader,
-      ids.map((id) => [partition, id]),
-    ),
-  }
+    ids.map((id) => [partition, id]),
+  )
 }
 
 /**
@@ -253,14 +261,23 @@ export async function readNewest(
   const newest = lists.flatMap(({ placed }) => placed).sort((a, b) => b.score - a.score || compare(b.member, a.member))
   const total = lists.reduce((sum, list) => sum + list.total, 0)
   const page = newest.slice(from, from + count).map(({ partition, member }) => [partition, member] as const)
-  return { total, snippets: await readSnippets(reader, page) }
+  return await pageOf(reader, total, page)
+}
+
+async function pageOf(
+  reader: ListReader,
+  total: number,
+  placed: readonly (readonly [partition: number, id: string])[],
+): Promise<SnippetPage | typeof NOT_CAUGHT_UP> {
+  const snippets = await readSnippets(reader, placed)
+  return snippets === NOT_CAUGHT_UP ? NOT_CAUGHT_UP : { total, snippets }
 }
 
 /** Maximum number of versions after the first that are returned. If there are more, only the newest are. */
 export const MAX_VERSIONS = 100
 
 /** Returns the newest versions after a first version, at most MAX_VERSIONS, oldest first. */
-export async function readVersions(reader: ViewReader & ListReader, partition: number, root: string): Promise<SnippetRecord[]> {
+export async function readVersions(reader: ListReader, partition: number, root: string): Promise<SnippetRecord[] | typeof NOT_CAUGHT_UP> {
   const ids = await reader.zrevrange(versionsKey(partition, root), 0, MAX_VERSIONS - 1)
   return await readSnippets(
     reader,

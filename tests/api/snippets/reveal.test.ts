@@ -48,6 +48,22 @@ describe('revealing a snippet with limited reads', () => {
     expect((await send('GET', path)).status).toBe(404)
   })
 
+  test('fails while nothing decides about the read, and the page then says that the same form can be sent again', async () => {
+    const { form, faults, decide, path, send } = await burning({ burn_after_reads: 2 })
+    const sent = await form()
+    const headers = { 'sec-fetch-mode': 'navigate', 'content-type': 'application/x-www-form-urlencoded' }
+    const press = () => send('POST', path, { body: sent, headers })
+    faults.deciderDown = true
+    const failed = await press()
+    expect([failed.status, failed.headers.get('retry-after')]).toEqual([503, '1'])
+    expect(failed.text).toContain('Send the same form again')
+    expect(failed.text).not.toContain('Idempotency-Key')
+    faults.deciderDown = false
+    decide()
+    const shown = await press()
+    expect([shown.status, shown.text.includes('secret'), shown.text.includes('can be read once more')]).toEqual([200, true, true])
+  })
+
   test('works for a signed-in browser, but only if the request comes from the same origin', async () => {
     const api = await snippetsApi()
     const { body } = await api.create({ content: 'secret', burn_after_reads: 1, visibility: 'private' }, ALICE)

@@ -264,13 +264,17 @@ describe('reads', () => {
     expect((await send('GET', `/p/${body.paste_id}`)).status).toBe(503)
   })
 
-  test('reads get a 503 while the view is being built, never a wrong 404', async () => {
-    const { send, redis } = await snippetsApi()
-    redis.state.down = false
+  test('reads get a 503 while the view is being built: never a wrong 404, a deleted snippet or an incomplete search', async () => {
+    const { create, send, redis, found } = await snippetsApi()
+    const { body } = await create({ content: 'word', visibility: 'public' }, ALICE)
+    found.rows = [[body.paste_id, 1]]
     redis.apply([0, 1, 2, 3].map((partition) => ({ op: 'del', key: `{snippets:${partition}}:caught-up` })))
-    expect((await send('GET', '/api/v1/pastes/abcd1234')).body.error).toBe('not_ready')
-    expect((await send('GET', '/api/v1/pastes')).body.error).toBe('not_ready')
-    expect((await send('GET', '/api/v1/users/42/pastes')).body.error).toBe('not_ready')
+    for (const id of ['abcd1234', body.paste_id]) {
+      for (const path of [`/api/v1/pastes/${id}`, `/api/v1/pastes/${id}/raw`, `/api/v1/pastes/${id}/diff?with=${id}`, `/p/${id}`])
+        expect((await send('GET', path)).body.error, path).toBe('not_ready')
+    }
+    for (const path of ['/api/v1/pastes', '/api/v1/pastes?q=word', '/api/v1/users/42/pastes'])
+      expect((await send('GET', path)).body.error, path).toBe('not_ready')
   })
 })
 
@@ -290,7 +294,7 @@ describe('refusals', () => {
     const headers = { 'sec-fetch-mode': 'navigate', 'content-type': 'application/x-www-form-urlencoded' }
     const malformed = await send('POST', path, { body: 'key=abc', headers })
     expect([malformed.status, malformed.text]).toEqual([400, expect.stringContaining('body.key must be the key of a form')])
-    redis.reader.get = async () => {
+    redis.reader.mget = async () => {
       throw new ApiError(errors.unavailable, { retryAfter: 7 })
     }
     const failing = await send('GET', path, { headers })
@@ -327,10 +331,10 @@ describe('versions', () => {
     const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
     const next = async (id: string) => (await create({ content: id }, ALICE, `/api/v1/pastes/${id}/versions`)).body.paste_id
     const third = await next(await next(first))
-    const { get } = redis.reader
-    redis.reader.get = async (key) => {
-      if (key.endsWith(first)) throw new ApiError(errors.unavailable)
-      return await get(key)
+    const { mget } = redis.reader
+    redis.reader.mget = async (keys) => {
+      if (keys.some((key) => key.endsWith(first))) throw new ApiError(errors.unavailable)
+      return await mget(keys)
     }
     expect(await send('GET', `/api/v1/pastes/${third}`)).toMatchObject({ status: 503, body: { error: 'unavailable' } })
   })

@@ -57,7 +57,7 @@ async function refusal(work: Promise<unknown>): Promise<{ code: string; commandI
 test('the work on a command starts only after `started` has resolved', async () => {
   const gate = Promise.withResolvers<void>()
   const bound: string[] = []
-  const bindings: Bindings = { bind: async (id) => void bound.push(id), boundTo: async () => undefined }
+  const bindings: Bindings = { bind: async (id) => void bound.push(id), boundTo: async () => undefined, release: async () => undefined }
   const { commands } = world({ bindings, started: () => gate.promise })
   const opening = commands.open(anonymous('key'), ['create'])
   await turn()
@@ -165,10 +165,23 @@ describe('a key', () => {
   })
 
   test('is refused with a conflict when it is reused for another request, even after Redis was emptied', async () => {
-    const { commands } = world({ bindings: { bind: async () => undefined, boundTo: async () => undefined } })
+    const { commands } = world({
+      bindings: { bind: async () => undefined, boundTo: async () => undefined, release: async () => undefined },
+    })
     await (await commands.open(anonymous('key'), ['create', 1])).run(linkFlow, CODE, linkCommand())
     const other = await commands.open(anonymous('key'), ['create', 2])
     expect(await refusal(other.run(linkFlow, CODE, linkCommand()))).toMatchObject({ code: 'idempotency_conflict' })
+  })
+
+  test('still belongs to its first request if another request uses it first after Redis was emptied', async () => {
+    const { commands, loseRedis } = world()
+    const create = async (request: number) =>
+      (await commands.open(anonymous('key'), ['create', request])).run(linkFlow, CODE, linkCommand())
+    const answer = await create(1)
+    loseRedis()
+    expect(await refusal(create(2))).toMatchObject({ code: 'idempotency_conflict' })
+    expect(await create(1)).toEqual(answer)
+    expect(await refusal(create(2))).toMatchObject({ code: 'idempotency_conflict' })
   })
 
   test('belongs to one caller', async () => {

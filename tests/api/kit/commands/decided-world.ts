@@ -145,6 +145,10 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
       if (before === null) stored.set(key, value)
       return before
     },
+    async delete(key) {
+      if (redis.state.down) throw new ApiError(errors.unavailable)
+      stored.delete(key)
+    },
   })
   catchUp()
   return { driver, redis, facts, bindings, channel, published, faults, decide, loseRedis }
