@@ -430,7 +430,19 @@ test('similar items are ranked by the weight of their pair divided by the square
       { item_id: '32', similarity_score: 0.5, shared_attributes: ['genre: Crime'] },
       { item_id: '22', similarity_score: expect.closeTo(0.06, 6), shared_attributes: ['genre: Crime'] },
     ],
+    degraded: [],
   })
+})
+
+test('without Redis, similar items are found by genre, and the response says that neighbours and shared attributes are missing', async () => {
+  api.putNeighbours(2n, [{ itemId: 33n, weight: 5 }])
+  const similar = async () => (await api.send('GET', '/api/v1/items/2/similar?limit=2')).body
+  expect((await similar()).similar_items[0].item_id).toBe('33')
+  api.state.isRedisAway = true
+  const { similar_items, degraded } = await similar()
+  expect([similar_items.length, degraded]).toEqual([2, ['neighbours', 'shared_attributes']])
+  api.state.isRedisAway = false
+  expect((await similar()).degraded).toEqual([])
 })
 
 test('the shared attributes of similar items contain the shared genres, the shared category and other shared attributes', async () => {
