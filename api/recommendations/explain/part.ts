@@ -1,7 +1,5 @@
 import { html } from 'hono/html'
 import { CONTEXTS } from '../../../schemas/recommendations/ranking/ranking-features.ts'
-import type { ModelRun } from '../../../schemas/recommendations/types.ts'
-import { readModelRuns } from '../../../state/tables/recommendations/model-runs.ts'
 import type { ShownItem } from '../../../state/views/recommendations/items.ts'
 import type { Answer } from '../../kit/answer.ts'
 import type { Caller } from '../../kit/auth/verify.ts'
@@ -13,6 +11,7 @@ import type { Html } from '../../kit/page/rendered.ts'
 import { bind } from '../../kit/route.ts'
 import type { ServiceKit } from '../../service.ts'
 import { REC_TYPES } from '../candidates/generate.ts'
+import { lastRuns } from '../models/last-runs.ts'
 import type { RecommendationsPart } from '../part.ts'
 import type { ListServer, ServedList } from '../serve/serve.ts'
 import type { ShownItems } from '../serve/shown-items.ts'
@@ -67,15 +66,6 @@ export function explainPart({ lists, shown, catalogue, tables, log }: ExplainDep
     return new Map([...found, ...list.shown])
   }
 
-  async function lastRuns(): Promise<readonly ModelRun[] | undefined> {
-    try {
-      return await readModelRuns(tables, SHOWN_RUNS)
-    } catch (error) {
-      log.warn({ err: error }, 'model_runs_unreadable')
-      return undefined
-    }
-  }
-
   async function page({ subject, scopes }: Caller, texts: Record<string, string>): Promise<Answer> {
     const reader = { who: subject, signIn: signInFor(texts) }
     if (!scopes.has(SCOPE)) {
@@ -89,7 +79,7 @@ export function explainPart({ lists, shown, catalogue, tables, log }: ExplainDep
       return await pageAnswer({ ...reader, status: errors.invalid_request.status, title: 'This list cannot be explained', main })
     }
     const choice = value as Choice
-    const [explanation, runs] = await Promise.all([explained(choice), lastRuns()])
+    const [explanation, runs] = await Promise.all([explained(choice), lastRuns({ tables, log }, SHOWN_RUNS)])
     const title = choice.user_id === undefined ? 'Recommendations explained' : `User ${choice.user_id}`
     const main = html`<h1>How a list is made</h1>${form(choice)}${explanation}${qualitySection(runs)}`
     return await pageAnswer({ ...reader, status: 200, title, main })

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { MODELS_KEY, modelRequests } from '../../../schemas/recommendations/models/topics.ts'
 import type { ModelRequest, ModelRun, ModelVersion } from '../../../schemas/recommendations/types.ts'
-import { readModelRuns } from '../../../state/tables/recommendations/model-runs.ts'
 import { jsonAnswer } from '../../kit/answer.ts'
 import type { Caller } from '../../kit/auth/verify.ts'
-import { ApiError, errors } from '../../kit/errors.ts'
+import { ApiError } from '../../kit/errors.ts'
 import { bind } from '../../kit/route.ts'
 import type { ServiceKit } from '../../service.ts'
 import { recommendationErrors } from '../errors.ts'
 import type { FollowedModels } from '../model/source.ts'
 import type { RecommendationsPart } from '../part.ts'
 import { RULES_VERSION } from '../rank/rules.ts'
+import { lastRuns } from './last-runs.ts'
 import { challengeModelRoute, modelsRoute, promoteModelRoute, rollBackModelRoute, trainRoute } from './routes.ts'
 
 export interface ModelsDeps extends Pick<ServiceKit, 'facts' | 'tables' | 'now' | 'log'> {
@@ -42,28 +42,21 @@ export function modelsPart({ facts, tables, now, log, models }: ModelsDeps): Rec
     if (!models.history()?.versions.some((known) => known.version === version)) throw new ApiError(recommendationErrors.model_not_found)
   }
 
-  async function lastRuns(): Promise<readonly ModelRun[]> {
-    try {
-      return await readModelRuns(tables, SHOWN_RUNS)
-    } catch (error) {
-      log.warn({ err: error }, 'model_runs_unreadable')
-      throw new ApiError(errors.unavailable)
-    }
-  }
-
   return {
     routes: [
       bind(modelsRoute, async () => {
         const { champion = null, challenger = null, challenger_percent = 0, versions = [] } = models.history() ?? {}
         const answering = models.current(undefined)?.version ?? RULES_VERSION
-        const runs = await lastRuns()
+        const runs = await lastRuns({ tables, log }, SHOWN_RUNS)
         return jsonAnswer(200, {
           answering,
           champion,
           challenger,
           challenger_percent,
           versions: versions.map(shown),
-          runs: runs.map(shownRun),
+          runs: (runs ?? []).map(shownRun),
+          // Operators need the models even without ClickHouse, for example to roll back a bad one.
+          degraded: runs === undefined ? ['runs'] : [],
         })
       }),
       bind(trainRoute, ({ caller }) => ask(caller, 'TRAIN')),

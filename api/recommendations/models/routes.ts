@@ -58,11 +58,14 @@ export const modelsRoute = defineRoute({
           challenger_percent: z.int(),
           versions: z.array(shownVersion),
           runs: z.array(shownRun),
+          degraded: z
+            .array(z.literal('runs'))
+            .openapi({ description: 'Contains `runs` if the training runs cannot be read now. `runs` is then empty.' }),
         })
         .openapi('RecommendationModels'),
     },
   },
-  errors: [errors.not_ready, errors.unavailable],
+  errors: [errors.not_ready],
 })
 
 export const trainRoute = defineRoute({

@@ -90,9 +90,15 @@ export function listServer(deps: ServeDeps) {
     return model && guarded(model, (part, error) => logFailure(model.version, part, error))
   }
 
-  async function readFeatures(userId: bigint): Promise<RequestUser | undefined> {
+  /** Returns undefined if Redis does not respond in time, and NOT_CAUGHT_UP while the view is being rebuilt. */
+  async function findFeatures(userId: bigint): Promise<RequestUser | typeof NOT_CAUGHT_UP | undefined> {
     const stored = await reads.read(() => readUser(views, facts.partitionOf(interactions, userId), String(userId)))
-    return stored === undefined || stored === NOT_CAUGHT_UP ? undefined : requestUser(userId, stored, now())
+    return stored === undefined || stored === NOT_CAUGHT_UP ? stored : requestUser(userId, stored, now())
+  }
+
+  async function readFeatures(userId: bigint): Promise<RequestUser | undefined> {
+    const found = await findFeatures(userId)
+    return found === NOT_CAUGHT_UP ? undefined : found
   }
 
   async function neighboursOf(itemIds: readonly bigint[]): Promise<ReadonlyMap<bigint, readonly Neighbour[]> | undefined> {
@@ -254,7 +260,7 @@ export function listServer(deps: ServeDeps) {
     return { items: rest, shown: titles.shown, degraded, modelVersion, isCapRelaxed: false, user, candidates: [] }
   }
 
-  return { serve, serveRest, rehearse, readFeatures, neighboursOf, modelFor }
+  return { serve, serveRest, rehearse, findFeatures, readFeatures, neighboursOf, modelFor }
 }
 
 export type ListServer = ReturnType<typeof listServer>

@@ -8,6 +8,10 @@ import { idParameter } from '../parameters.ts'
 const MAX_LIMIT = 50
 const DEFAULT_LIMIT = 20
 
+/** The ways in which an answer may be degraded: docs/services/recommendations.md#similar-items */
+const SIMILAR_DEGRADATIONS = ['neighbours', 'vectors', 'shared_attributes'] as const
+export type SimilarDegradation = (typeof SIMILAR_DEGRADATIONS)[number]
+
 export const similarRoute = defineRoute({
   method: 'get',
   path: '/api/v1/items/{item_id}/similar',
@@ -34,6 +38,11 @@ export const similarRoute = defineRoute({
               shared_attributes: z.array(z.string()).openapi({ example: ['genre: Comedy'] }),
             }),
           ),
+          degraded: z
+            .array(z.enum(SIMILAR_DEGRADATIONS))
+            .openapi({
+              description: 'The parts that were unavailable, so that the answer may name other items or lack shared attributes.',
+            }),
         })
         .openapi('SimilarItems'),
     },

@@ -3,6 +3,7 @@ import { recommendationUsers, userPreferences } from '../../../schemas/recommend
 import { jsonAnswer, noContent } from '../../kit/answer.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import { PRIVATE } from '../../kit/headers.ts'
+import { caughtUp } from '../../kit/readiness.ts'
 import { bind } from '../../kit/route.ts'
 import type { ServiceKit } from '../../service.ts'
 import type { RecommendationsPart } from '../part.ts'
@@ -14,7 +15,7 @@ import { featuresRoute, getPreferencesRoute, putPreferencesRoute, putUserRoute }
 
 export interface UsersDeps extends Pick<ServiceKit, 'facts' | 'now'> {
   readonly tables: RecommendationTables
-  readonly lists: Pick<ListServer, 'readFeatures' | 'modelFor'>
+  readonly lists: Pick<ListServer, 'findFeatures' | 'readFeatures' | 'modelFor'>
 }
 
 const DIMENSIONS = 256
@@ -22,9 +23,9 @@ const DIMENSIONS = 256
 export function usersPart({ facts, now, tables, lists }: UsersDeps): RecommendationsPart {
   /** @param what the data that the request reads, for the error */
   async function known(userId: bigint, what: string): Promise<RequestUser> {
-    const user = await lists.readFeatures(userId)
+    const user = await lists.findFeatures(userId)
     if (user === undefined) throw new ApiError(errors.unavailable, { message: `${what} cannot be read now. Try again shortly.` })
-    return user
+    return caughtUp(user, { message: `${what} are still being loaded. Try again shortly.` })
   }
 
   function featuresOf(user: RequestUser) {

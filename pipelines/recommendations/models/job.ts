@@ -15,13 +15,21 @@ export interface ModelJobDeps {
   readonly runtime: Pick<Runtime, 'now' | 'id' | 'log'>
 }
 
-/** Delay of the first training run. A system that has just been started has no data to learn from. */
+/**
+ * Delay of the first training run, counted from the start of the worker. A system that has just been started has no
+ * data to learn from.
+ */
 const FIRST_AFTER_MS = 15 * MINUTE_MS
 /**
  * Minimum time between the starts of two runs that retry a cut-off run. If the training itself ends the worker, for
  * example because the memory is full, the worker would otherwise restart again and again, and could do nothing else.
  */
 const REPEAT_AFTER_MS = 15 * MINUTE_MS
+/**
+ * Pause after a run that has failed, for example because ClickHouse was unavailable. The pause doubles with each
+ * further failure in succession, because a cause such as a missing Python does not end by itself.
+ */
+const RETRY_AFTER_MS = 15 * MINUTE_MS
 const CUT_OFF = 'the worker ended or lost its partition during this run'
 /**
  * How long the loop waits for a request during a training run. The wait is short, because the loop must also notice
@@ -50,6 +58,9 @@ interface Running {
  * the process that owns the job does this; an earlier owner can no longer publish changes.
  */
 export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps): GroupJob<string, ModelRequest> {
+  // The delay must not begin again with each turn, because a worker gets a new turn after each outage of the broker.
+  const workerStartedAt = runtime.now()
+
   async function run(turn: Turn): Promise<void> {
     const stopping = new AbortController()
     const signal = AbortSignal.any([turn.signal, stopping.signal])
@@ -59,11 +70,10 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
     let cut = runs.filter(({ state }) => state === 'RUNNING')
     // A run whose start is in the future began before the clock was set back, or on a worker whose clock was ahead.
     // Such a run does not determine when the next run is due.
-    const lastAt = runs
-      .filter(({ started_at }) => started_at <= runtime.now())
-      .reduce((newest, { started_at }) => Math.max(newest, started_at), Number.NEGATIVE_INFINITY)
+    const past = runs.filter(({ started_at }) => started_at <= runtime.now()).toSorted((one, other) => one.started_at - other.started_at)
+    let failures = failuresAtEndOf(past)
     let asked = cut.flatMap(({ request_ids }) => request_ids)
-    let dueAt = cut.length > 0 ? dueAfterCut() : firstDue(lastAt)
+    let dueAt = cut.length > 0 ? dueAfterCut() : firstDue(past.at(-1))
     let running: Running | undefined
     let training: Promise<void> = Promise.resolve()
     /** Time (epoch ms) at which a run was last ended because of its time limit. */
@@ -75,9 +85,18 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
      */
     let byTraining: string | undefined
 
-    function firstDue(last: number): number {
+    function firstDue(last: ModelRun | undefined): number {
       if (trainEveryMs === undefined) return Number.POSITIVE_INFINITY
-      return Math.max(last + trainEveryMs, Number.isFinite(last) ? 0 : runtime.now() + FIRST_AFTER_MS)
+      if (last === undefined) return Math.min(workerStartedAt, runtime.now()) + FIRST_AFTER_MS
+      return Math.min(last.started_at + trainEveryMs, retryAfter(last.ended_at ?? last.started_at))
+    }
+
+    /**
+     * Returns when a run that ended at this time is to be retried, if it failed. Without retries, the embeddings would
+     * become older than 6 hours after a single failure.
+     */
+    function retryAfter(endedAt: number): number {
+      return failures === 0 ? Number.POSITIVE_INFINITY : endedAt + RETRY_AFTER_MS * 2 ** (failures - 1)
     }
 
     /** A run that was cut off is retried at once, unless it was itself a retry of such a run. */
@@ -136,6 +155,8 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
         models = (isOverruled ? withTrained : withTrainedInForce)(models, trained, runtime.now())
         await turn.publishAll([jobRecord(recommendationModels, MODELS_KEY, models), jobRecord(modelRuns, run.run_id, over)])
       } else await turn.publish(modelRuns, run.run_id, over)
+      failures = isFailure(over) ? failures + 1 : 0
+      if (trainEveryMs !== undefined) dueAt = Math.min(dueAt, retryAfter(runtime.now()))
       if (ended !== undefined && 'error' in ended && ended.error instanceof TrainingTimeoutError) tryAgain()
       runtime.log.info({ run: run.run_id, state: over.state, reason: over.reason, version: over.version }, 'model_training_ended')
       await sweep(models).catch((error: Error) => runtime.log.warn({ err: error }, 'old_models_not_removed'))
@@ -206,6 +227,16 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
   }
 
   return { name: 'recommendation-models', requests: modelRequests, publishes: [recommendationModels, modelRuns], run }
+}
+
+/** Returns how many of the newest runs have failed in succession. */
+function failuresAtEndOf(runs: readonly ModelRun[]): number {
+  return runs.length - 1 - runs.findLastIndex((run) => !isFailure(run))
+}
+
+/** Returns whether a run has failed. Runs that took too long or were cut off have other rules for their repetition. */
+function isFailure({ state, reason }: ModelRun): boolean {
+  return state === 'FAILED' && reason !== TOOK_TOO_LONG && reason !== CUT_OFF
 }
 
 function newRun(run_id: string, request_ids: readonly string[], champion: string | null, started_at: number): ModelRun {

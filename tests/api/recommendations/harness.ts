@@ -78,6 +78,8 @@ export async function recommendationsApi({ open = openModel, readMs = 1_000 } = 
     now: START,
     runs: [] as readonly (readonly unknown[])[],
     isClickHouseAway: false,
+    /** True while ClickHouse neither responds nor refuses connections. */
+    isClickHouseHung: false,
   }
   const metrics: HttpMetrics = httpMetrics({ process: false })
 
@@ -123,6 +125,7 @@ export async function recommendationsApi({ open = openModel, readMs = 1_000 } = 
   const tables: TableReader = {
     async query() {
       if (state.isClickHouseAway) throw new Error('ClickHouse is unreachable')
+      if (state.isClickHouseHung) return await new Promise(() => undefined)
       return { json: async <Row>() => state.runs as Row[] }
     },
   }

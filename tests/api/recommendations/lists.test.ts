@@ -313,11 +313,23 @@ test('while the view is being rebuilt, a missing user does not count as new: lis
   api.state.isRedisEmptied = true
   expect((await list()).degraded).toEqual(['features'])
   const features = await api.send('GET', '/internal/features/user/42', { user: 'x', scope: 'internal' })
-  expect([features.status, features.body.message]).toEqual([503, "The user's features cannot be read now. Try again shortly."])
+  expect([features.status, features.body.error]).toEqual([503, 'not_ready'])
+  expect(features.body.message).toBe("The user's features are still being loaded. Try again shortly.")
   const preferences = await api.send('GET', '/api/v1/me/preferences', { user: '42' })
-  expect([preferences.status, preferences.body.message]).toEqual([503, 'Your preferences cannot be read now. Try again shortly.'])
+  expect([preferences.status, preferences.body.error]).toEqual([503, 'not_ready'])
+  expect(preferences.body.message).toBe('Your preferences are still being loaded. Try again shortly.')
   api.state.isRedisEmptied = false
   expect((await list()).degraded).toEqual([])
+})
+
+test('while Redis does not respond, features and preferences get a 503 with a message that says so', async () => {
+  api.state.isRedisAway = true
+  const features = await api.send('GET', '/internal/features/user/42', { user: 'x', scope: 'internal' })
+  expect([features.status, features.body.error]).toEqual([503, 'unavailable'])
+  expect(features.body.message).toBe("The user's features cannot be read now. Try again shortly.")
+  const preferences = await api.send('GET', '/api/v1/me/preferences', { user: '42' })
+  expect([preferences.status, preferences.body.error]).toEqual([503, 'unavailable'])
+  expect(preferences.body.message).toBe('Your preferences cannot be read now. Try again shortly.')
 })
 
 test('a list is not empty while Redis has lost the properties of items, and the list reports the loss until the properties are back', async () => {
@@ -418,7 +430,19 @@ test('similar items are ranked by the weight of their pair divided by the square
       { item_id: '32', similarity_score: 0.5, shared_attributes: ['genre: Crime'] },
       { item_id: '22', similarity_score: expect.closeTo(0.06, 6), shared_attributes: ['genre: Crime'] },
     ],
+    degraded: [],
   })
+})
+
+test('without Redis, similar items are found by genre, and the response says that neighbours and shared attributes are missing', async () => {
+  api.putNeighbours(2n, [{ itemId: 33n, weight: 5 }])
+  const similar = async () => (await api.send('GET', '/api/v1/items/2/similar?limit=2')).body
+  expect((await similar()).similar_items[0].item_id).toBe('33')
+  api.state.isRedisAway = true
+  const { similar_items, degraded } = await similar()
+  expect([similar_items.length, degraded]).toEqual([2, ['neighbours', 'shared_attributes']])
+  api.state.isRedisAway = false
+  expect((await similar()).degraded).toEqual([])
 })
 
 test('the shared attributes of similar items contain the shared genres, the shared category and other shared attributes', async () => {

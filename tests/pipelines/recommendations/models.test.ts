@@ -322,6 +322,22 @@ test('the first training run begins a quarter of an hour after the first start, 
   expect(begun[1].order).toMatchObject({ trainedAt: START + HOUR / 4 + 4 * HOUR, inForce: { version: 'v1' } })
 })
 
+test('the first training run is not delayed if the worker loses the job and gets it back', async () => {
+  const { broker, start, clock, begun, ask, warned } = await world({ trainEveryMs: 4 * HOUR })
+  start('a')
+  ask('look', 'PROMOTE')
+  await eventually(() => warned.length).toBe(1)
+  clock.now += HOUR / 4 - 1
+  broker.groups.expire(groupOf('models'), 'a')
+  // The warning shows that the next turn has begun, and has checked the clock.
+  ask('look', 'PROMOTE')
+  await eventually(() => warned.length).toBe(2)
+  expect(begun).toHaveLength(0)
+  clock.now += 1
+  ask('look', 'PROMOTE')
+  await eventually(() => begun.length).toBe(1)
+})
+
 test.each([
   ['the same worker', false],
   ['the next worker', true],
@@ -375,4 +391,55 @@ test('a run that exceeds its time limit is immediately followed by an urgent run
   ask('three', 'TRAIN')
   await eventually(() => begun.length).toBe(4)
   expect(begun[3].order.isUrgent).toBe(false)
+})
+
+test('a run that fails is repeated after a quarter of an hour, and the pause doubles with each further failure, even if the worker restarts', async () => {
+  const { start, clock, begun, run, ask, warned } = await world({ trainEveryMs: 4 * HOUR })
+  let runner = start('a')
+  /** The request has no effect. Its warning shows that the job has checked the clock. */
+  async function look(): Promise<void> {
+    const before = warned.length
+    ask('look', 'PROMOTE')
+    await eventually(() => warned.length).toBe(before + 1)
+  }
+  ask('one', 'TRAIN')
+  await eventually(() => begun.length).toBe(1)
+  const pauses = [HOUR / 4, HOUR / 2, HOUR]
+  for (const [failure, pause] of pauses.entries()) {
+    begun[failure].end(new Error('ClickHouse does not respond'))
+    await eventually(() => run(`run-${failure + 1}`)?.state).toBe('FAILED')
+    if (failure === 1) {
+      await runner.stop()
+      runner = start('b')
+    }
+    clock.now += pause - 1
+    await look()
+    expect(begun).toHaveLength(failure + 1)
+    clock.now += 1
+    await look()
+    await eventually(() => begun.length).toBe(failure + 2)
+    expect(begun[failure + 1].order.isUrgent).toBe(false)
+  }
+  // After a success, the next run begins after the set interval.
+  begun[3].end(good('v1'))
+  await eventually(() => run('run-4')?.state).toBe('IN_FORCE')
+  clock.now += 4 * HOUR - 1
+  await look()
+  expect(begun).toHaveLength(4)
+  clock.now += 1
+  await look()
+  await eventually(() => begun.length).toBe(5)
+})
+
+test('without a set interval, a run that fails is not repeated', async () => {
+  const { start, clock, begun, run, ask, warned } = await world()
+  start('a')
+  ask('one', 'TRAIN')
+  await eventually(() => begun.length).toBe(1)
+  begun[0].end(new Error('ClickHouse does not respond'))
+  await eventually(() => run('run-1')?.state).toBe('FAILED')
+  clock.now += 24 * HOUR
+  ask('look', 'PROMOTE')
+  await eventually(() => warned.length).toBe(1)
+  expect(begun).toHaveLength(1)
 })
