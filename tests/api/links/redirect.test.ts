@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { addressRanges, LOOPBACK } from '../../../api/kit/client-address.ts'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
 import { redirects } from '../../../api/links/redirect.ts'
 import type { Click } from '../../../schemas/links/types.ts'
 import { START } from '../kit/harness.ts'
@@ -54,7 +55,7 @@ async function shortApi({ countryHeader, proxies = LOOPBACK }: { countryHeader?:
     return body.short_code
   }
 
-  return { ...api, clicks, visit, link }
+  return { ...api, views, clicks, visit, link }
 }
 
 test('a visit gets 302 with the long URL and without caching, and is recorded as one click', async () => {
@@ -250,6 +251,18 @@ test('a browser gets a page that explains why a link cannot be followed, and pro
   const later = await visit(`/${gone}`, browser)
   expect([later.status, later.headers['retry-after']]).toEqual([503, '1'])
   expect(later.text).toContain('Try again')
+})
+
+test('while a server does not respond, the page says so in words of a visitor, and programs get the cause', async () => {
+  const { visit, link, views } = await shortApi()
+  const code = await link()
+  views.get = () => Promise.reject(new ApiError(errors.unavailable, { message: 'The view store does not respond. Try again shortly.' }))
+  const page = await visit(`/${code}`, { accept: 'text/html' })
+  expect([page.status, page.headers['retry-after']]).toEqual([503, '1'])
+  expect(page.text).toContain('<h1>This link cannot be followed now</h1>\n')
+  expect(page.text).toContain('<p>The service is temporarily unavailable. Try again shortly.</p>')
+  expect(page.text).not.toContain('store')
+  expect(JSON.parse((await visit(`/${code}`)).text).message).toBe('The view store does not respond. Try again shortly.')
 })
 
 test('the policy of the page permits its style', async () => {
