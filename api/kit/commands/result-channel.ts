@@ -17,9 +17,10 @@ export interface ResultChannel {
    */
   listen(listener: (result: ResultMessage) => void, opened: () => void): void
   /**
-   * Sends a request to Redis, and replaces the connection if no answer arrives. Should be called when a message seems
-   * to be lost, because a connection without requests does not show that the host of Redis is gone. In a cluster, this
-   * function does nothing.
+   * Sends a request to Redis, and replaces the connection if no answer arrives; until there is a new connection, the
+   * channel is not open. Should be called when a message seems to be lost or Redis does not respond to other requests,
+   * because a connection without requests does not show that the host of Redis is gone. In a cluster, this function
+   * does nothing.
    */
   check(): void
   close(): void

@@ -64,26 +64,38 @@ export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): Wa
 
   async function look(place: ResultPlace): Promise<Result | undefined> {
     // If Redis is unreachable, the request continues to wait, but no longer than its time limit.
-    const found: StoredResult | undefined = await readResult(reader, place.view, place.partition, place.commandId).catch(() => undefined)
+    return await read(place).catch(() => undefined)
+  }
+
+  async function read({ view, partition, commandId }: ResultPlace): Promise<Result | undefined> {
+    const found: StoredResult | undefined = await readResult(reader, view, partition, commandId)
     return found === undefined ? undefined : { outcome: 'decided', answer: found.answer, requestHash: found.requestHash }
   }
 
-  /** Returns whether a result was found. */
+  /**
+   * Looks for results that are already stored.
+   * @returns whether the channel may be broken, because a result was found or because Redis does not respond
+   */
   async function lookFor(isMeant: (waiter: Waiter) => boolean): Promise<boolean> {
     const meant = [...waiters.values()].flatMap((group) => [...group]).filter(isMeant)
-    const found = await Promise.all(
+    const signs = await Promise.all(
       meant.map(async (waiter) => {
-        const result = await look(waiter)
-        if (result !== undefined) waiter.settle(result)
-        return result !== undefined
+        try {
+          const result = await read(waiter)
+          if (result !== undefined) waiter.settle(result)
+          return result !== undefined
+        } catch {
+          return true
+        }
       }),
     )
-    return found.includes(true)
+    return signs.includes(true)
   }
 
   async function lookSometimes(): Promise<void> {
     const now = monotonic()
-    // If the view contains a result, its message should have arrived by now, so the connection may be broken.
+    // If the view contains a result, its message should have arrived by now, so the connection may be broken. If Redis
+    // does not respond, the check closes the channel, so that no further commands are sent whose results nobody gets.
     if (await lookFor((waiter) => now - waiter.since >= LOOK_EVERY_MS)) channel.check()
   }
 

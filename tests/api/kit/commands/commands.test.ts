@@ -211,6 +211,26 @@ describe('a command that is not decided', () => {
     expect(published).toEqual([])
   })
 
+  test('is not sent once a waiting command has shown that Redis does not respond', async () => {
+    const { commands, channel, faults, redis, published } = world({ timeoutMs: 5_000 })
+    faults.deciderDown = true
+    const closed = Promise.withResolvers<void>()
+    channel.check = () => {
+      channel.isOpen = false
+      closed.resolve()
+    }
+    const waiting = (await commands.open(anonymous(), ['create'])).run(linkFlow, CODE, linkCommand())
+    waiting.catch(() => undefined)
+    redis.state.down = true
+    await closed.promise
+    expect(await refusal((await commands.open(anonymous(), ['create'])).run(linkFlow, 'def5678', linkCommand()))).toMatchObject({
+      code: 'unavailable',
+      commandId: 'made-2',
+    })
+    expect(published).toHaveLength(1)
+    commands.close()
+  })
+
   test('is refused with its id when the idempotency key cannot be stored', async () => {
     const { commands, redis } = world()
     redis.state.down = true
