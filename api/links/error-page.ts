@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { html } from 'hono/html'
-import type { ApiError } from '../kit/errors.ts'
+import { type ApiError, errors } from '../kit/errors.ts'
 import { linksErrors } from './errors.ts'
 
 const STYLE = ':root{color-scheme:light dark}body{margin:0 auto;padding:1rem;max-width:40rem;font:16px/1.5 system-ui,sans-serif}'
+
+const CANNOT_BE_FOLLOWED = 'This link cannot be followed now'
 
 /** Headers of the page. Its policy permits only its own style, because the page needs nothing else. */
 export const ERROR_PAGE_HEADERS: Readonly<Record<string, string>> = {
@@ -12,23 +14,26 @@ export const ERROR_PAGE_HEADERS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Renders the error of a short link for a visitor, who has usually not created the link. The style is part of the page,
- * because the port of the short domains serves no files.
+ * Renders the error of a short link for a visitor, who has usually not created the link. If a server does not respond,
+ * the page therefore does not name it. The style is part of the page, because the port of the short domains serves no
+ * files.
  */
 export async function errorPage(error: ApiError, requestId: string): Promise<string> {
   const isUnknown = error.definition === linksErrors.url_not_found
+  const isTemporary = error.definition.status === errors.unavailable.status
   const page = await html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${isUnknown ? 'Link not found' : 'This link cannot be followed now'}</title>
+<title>${isUnknown ? 'Link not found' : CANNOT_BE_FOLLOWED}</title>
 <style>${STYLE}</style>
 </head>
 <body>
-<h1>${error.message}</h1>
+<h1>${isTemporary ? CANNOT_BE_FOLLOWED : error.message}</h1>
 ${isUnknown ? html`<p>It may be mistyped, or it has expired or was removed.</p>` : ''}
+${isTemporary ? html`<p>${errors.unavailable.message}</p>` : ''}
 <p>Request ${requestId}</p>
 </body>
 </html>`

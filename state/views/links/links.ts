@@ -1,5 +1,5 @@
 import type { Link } from '../../../schemas/links/types.ts'
-import { NOT_CAUGHT_UP, readString, type View, type ViewOperation, type ViewReader, viewTag } from '../view.ts'
+import { NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
  * Links, keyed by short code. Fed by `link-decisions` and partitioned like it. The partition also contains results of
@@ -76,15 +76,16 @@ export function parseLink(text: string): LinkRecord {
 }
 
 /**
- * Reads a link, with one command when it exists. A missing key shows that there is no such link only if the view has
- * caught up.
+ * Reads a link together with the caught-up flag; a reader that shares commands needs one command for both. Returns
+ * NOT_CAUGHT_UP while the view is being filled. Until then, a missing link may exist, and a link that the view contains
+ * may have been deleted or switched off since the record that the view has applied.
  */
 export async function readLink(
   reader: Pick<ViewReader, 'get'>,
   partition: number,
   code: string,
 ): Promise<LinkRecord | undefined | typeof NOT_CAUGHT_UP> {
-  const text = await readString(reader, LINKS_VIEW, partition, keyOf(partition, code))
+  const text = await withCaughtUp(reader, LINKS_VIEW, partition, reader.get(keyOf(partition, code)))
   if (text === NOT_CAUGHT_UP) return NOT_CAUGHT_UP
   return text === null ? undefined : parseLink(text)
 }

@@ -4,12 +4,15 @@ import { createServer, type IncomingHttpHeaders, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { addressRanges, LOOPBACK } from '../../../api/kit/client-address.ts'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
 import { redirects } from '../../../api/links/redirect.ts'
 import type { Click } from '../../../schemas/links/types.ts'
+import { START } from '../kit/harness.ts'
 import { linksApi } from './harness.ts'
 
 const URL_1 = 'https://example.com/1?a=b#c'
 const HOUR_MS = 3_600_000
+const ADMIN = { sub: '1', scope: 'admin', exp: START + HOUR_MS }
 
 /**
  * Serves two handlers on one server: the API's front handler for requests with `x-listener: front`, and the listener
@@ -52,7 +55,7 @@ async function shortApi({ countryHeader, proxies = LOOPBACK }: { countryHeader?:
     return body.short_code
   }
 
-  return { ...api, clicks, visit, link }
+  return { ...api, views, clicks, visit, link }
 }
 
 test('a visit gets 302 with the long URL and without caching, and is recorded as one click', async () => {
@@ -61,7 +64,8 @@ test('a visit gets 302 with the long URL and without caching, and is recorded as
   const reads = redis.state.reads
   const answer = await visit(`/${code}?utm_source=mail`, { 'user-agent': 'Browser/1', referer: 'https://news.example/' })
   expect(answer).toMatchObject({ status: 302, headers: { location: URL_1, 'cache-control': 'private, no-store' }, text: '' })
-  expect(redis.state.reads - reads).toBe(1)
+  // One key has the link, and the other shows that the view has caught up.
+  expect(redis.state.reads - reads).toBe(2)
   const timestamp = new Date(clock.now).toISOString()
   const from = { ip: '127.0.0.1', user_agent: 'Browser/1', referrer: 'https://news.example/', country: '' }
   expect(clicks).toEqual([{ short_code: code, timestamp, ...from }])
@@ -217,6 +221,19 @@ test('while Redis is unreachable or being filled, a visit gets 5xx, never a wron
   expect(lines.some((line) => JSON.stringify(line).includes(URL_1))).toBe(false)
 })
 
+test('while Redis is being filled again, a visitor cannot follow a link that has been deleted since', async () => {
+  const { visit, link, redis, send } = await shortApi()
+  const code = await link()
+  const key = redis.keys().find((name) => name.endsWith(`:link:${code}`)) as string
+  const value = (await redis.reader.get(key)) as string
+  await send('DELETE', `/api/v1/urls/${code}`, { as: ADMIN })
+  expect((await visit(`/${code}`)).status).toBe(404)
+  redis.flush()
+  // The sink reads the log from its beginning, so it first applies the creation.
+  redis.apply([{ op: 'set', key, value }])
+  expect(await visit(`/${code}`)).toMatchObject({ status: 503, text: expect.stringContaining('not_ready') })
+})
+
 test('a browser gets a page that explains why a link cannot be followed, and programs get JSON', async () => {
   const { visit, link, clicks, redis } = await shortApi()
   const gone = await link({ expiration: '1h' })
@@ -234,6 +251,18 @@ test('a browser gets a page that explains why a link cannot be followed, and pro
   const later = await visit(`/${gone}`, browser)
   expect([later.status, later.headers['retry-after']]).toEqual([503, '1'])
   expect(later.text).toContain('Try again')
+})
+
+test('while a server does not respond, the page says so in words of a visitor, and programs get the cause', async () => {
+  const { visit, link, views } = await shortApi()
+  const code = await link()
+  views.get = () => Promise.reject(new ApiError(errors.unavailable, { message: 'The view store does not respond. Try again shortly.' }))
+  const page = await visit(`/${code}`, { accept: 'text/html' })
+  expect([page.status, page.headers['retry-after']]).toEqual([503, '1'])
+  expect(page.text).toContain('<h1>This link cannot be followed now</h1>\n')
+  expect(page.text).toContain('<p>The service is temporarily unavailable. Try again shortly.</p>')
+  expect(page.text).not.toContain('store')
+  expect(JSON.parse((await visit(`/${code}`)).text).message).toBe('The view store does not respond. Try again shortly.')
 })
 
 test('the policy of the page permits its style', async () => {

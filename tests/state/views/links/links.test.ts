@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
+import { sharedReads } from '../../../../api/kit/shared-reads.ts'
 import type { Link } from '../../../../schemas/links/types.ts'
 import { LINKS_VIEW, linksView, readLink } from '../../../../state/views/links/links.ts'
-import { NOT_CAUGHT_UP, type ViewReader } from '../../../../state/views/view.ts'
+import { NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
 import { fakeRedis } from '../fake-redis.ts'
 
 const link: Link = {
@@ -26,13 +27,25 @@ test('a missing link counts as absent only if the view has caught up', async () 
   expect(await readLink(reader, 0, 'abc1234')).toBeUndefined()
 })
 
-test('a link is found if the view receives it and catches up while the link is read', async () => {
+test('while the view is being filled, a link that it already contains is not returned, because it may have been deleted', async () => {
   const { reader, apply, caughtUp } = fakeRedis()
-  const get: ViewReader['get'] = async (key) => {
-    const found = await reader.get(key)
-    apply(linksView.operationsFor(0, 'abc1234', link))
-    caughtUp(LINKS_VIEW, 1)
-    return found
+  apply(linksView.operationsFor(0, 'abc1234', link))
+  expect(await readLink(reader, 0, 'abc1234')).toBe(NOT_CAUGHT_UP)
+  caughtUp(LINKS_VIEW, 1)
+  expect(await readLink(reader, 0, 'abc1234')).toMatchObject({ longUrl: 'https://example.com/', userId: '42' })
+})
+
+test('a reader that shares commands reads a link and the flag with one command', async () => {
+  const { reader, apply, caughtUp } = fakeRedis()
+  apply(linksView.operationsFor(0, 'abc1234', link))
+  caughtUp(LINKS_VIEW, 1)
+  const commands: string[][] = []
+  const none = async () => []
+  const readValues = async (keys: string[]) => {
+    commands.push(keys)
+    return await reader.mget(keys)
   }
-  expect(await readLink({ get }, 0, 'abc1234')).toMatchObject({ longUrl: 'https://example.com/', userId: '42' })
+  const shared = sharedReads({ readValues, readBuffers: none, readHashes: none })
+  expect(await readLink(shared, 0, 'abc1234')).toMatchObject({ longUrl: 'https://example.com/' })
+  expect(commands.map((keys) => keys.length)).toEqual([2])
 })
