@@ -14,6 +14,7 @@ import {
 import type { UserKeys } from '../../state/views/matches/users.ts'
 import type { ViewScripts } from '../../state/views/view.ts'
 import type { Logger } from '../kit/logging.ts'
+import { spacedWarning } from '../kit/spaced-warning.ts'
 import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
 
 /**
@@ -56,6 +57,8 @@ const REPEAT_SPOOLED_MS = 60_000
 /** Maximum number of notes that wait for Redis. This many notes take about 3 MB. Further notes are dropped. */
 const MAX_PENDING = 10_000
 const NOTES_AT_ONCE = 100
+/** Minimum interval between two warnings about notes that Redis does not accept. */
+const WARN_EVERY_MS = 1_000
 
 interface Note {
   readonly userId: string
@@ -66,15 +69,38 @@ export function swipeNotes({ scripts, facts, log, keysOf }: SwipeNotesDeps): Swi
   const pending = new Map<string, RecentSwipe[]>()
   let count = 0
   const timers = [every(RETRY_MS, retry), every(REPEAT_SPOOLED_MS, repeatSpooled)]
+  /** Number of notes that were dropped since the last warning, because too many notes were waiting. */
+  let dropped = 0
+  /** Why Redis did not accept the latest note. */
+  let reason = ''
+  const notNoted = spacedWarning({
+    everyMs: WARN_EVERY_MS,
+    say(swipes) {
+      log.warn({ swipes, dropped, waiting: count, reason }, 'swipe_not_noted')
+      dropped = 0
+    },
+  })
 
-  /** Runs `work` at intervals. Skips a run if the previous run has not ended. */
+  /**
+   * Runs `work` at intervals. Skips a run if the previous run has not ended. Logs only the first failure in a row,
+   * because an outage of Redis may last for hours.
+   */
   function every(ms: number, work: () => Promise<void>): NodeJS.Timeout {
     let isRunning = false
+    let hasFailed = false
     async function run(): Promise<void> {
       if (isRunning) return
       isRunning = true
-      await work().catch((error: Error) => log.warn({ reason: error.message }, 'swipe_notes_wait'))
-      isRunning = false
+      try {
+        await work()
+        if (hasFailed) log.info({ waiting: count }, 'swipe_notes_go_on')
+        hasFailed = false
+      } catch (error) {
+        if (!hasFailed) log.warn({ waiting: count, reason: reasonOf(error) }, 'swipe_notes_wait')
+        hasFailed = true
+      } finally {
+        isRunning = false
+      }
     }
     return setInterval(() => void run(), ms).unref()
   }
@@ -93,8 +119,9 @@ export function swipeNotes({ scripts, facts, log, keysOf }: SwipeNotesDeps): Swi
     try {
       return await note(one, answer)
     } catch (error) {
-      const isKept = keep(one)
-      log.warn({ reason: (error as Error).message, kept: isKept }, 'swipe_not_noted')
+      if (!keep(one)) dropped++
+      reason = reasonOf(error)
+      notNoted.happened()
       return NOTHING_TAKEN
     }
   }
@@ -168,6 +195,13 @@ export function swipeNotes({ scripts, facts, log, keysOf }: SwipeNotesDeps): Swi
     pendingOf: (userId) => pending.get(userId) ?? [],
     close() {
       for (const timer of timers) clearInterval(timer)
+      notNoted.flush()
     },
   }
+}
+
+/** Returns why Redis did not accept a note. The message of an error for callers does not say why. */
+function reasonOf(error: unknown): string {
+  const { message, cause } = error as Error
+  return cause instanceof Error ? cause.message : message
 }

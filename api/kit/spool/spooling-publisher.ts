@@ -81,12 +81,21 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
+/** A topic whose records this process has encoded. */
+interface EncodedTopic {
+  readonly topic: SpooledTopic
+  /** Writes values until the registered schema id is known. */
+  readonly unregistered: Codec<unknown>
+  /** Whether `#schemaIds` contains the schema of this process. */
+  isRegistered: boolean
+}
+
 export class SpoolingPublisher implements SpoolingFacts {
   readonly #deps: SpoolingDeps
   readonly #absence = new Absence()
   /** Records that the publisher has but the spool does not, keyed by topic and key, oldest first. */
   readonly #waiting = new Map<string, Set<Waiting>>()
-  readonly #topics = new Map<string, { readonly topic: SpooledTopic; readonly unregistered: Codec<unknown> }>()
+  readonly #topics = new Map<string, EncodedTopic>()
   /** Topics whose records are always spooled. */
   readonly #alwaysSpooled = new Set<string>()
   /** The publisher that each topic has used last. */
@@ -217,16 +226,22 @@ export class SpoolingPublisher implements SpoolingFacts {
     if (known === undefined) {
       const { schema } = topic.value
       const described = { name: topic.name, schema: schema === undefined ? '' : JSON.stringify(schema) }
-      known = { topic: described, unregistered: topic.value.open(0, NO_SCHEMAS) as Codec<unknown> }
+      known = { topic: described, unregistered: topic.value.open(0, NO_SCHEMAS) as Codec<unknown>, isRegistered: false }
       this.#topics.set(topic.name, known)
     }
-    const codec = (this.#deps.codecOf(topic as unknown as Topic<unknown, V>) ?? known.unregistered) as Codec<V>
+    const registered = this.#deps.codecOf(topic as unknown as Topic<unknown, V>)
+    const codec = registered ?? (known.unregistered as Codec<V>)
     const bytes = this.#bytes
     bytes.length = 0
     topic.key.encode(key, bytes)
     const keyEnd = bytes.length
     if (value !== null) codec.encode(value, bytes)
     const copy = Buffer.from(bytes.buffer.subarray(0, bytes.length))
+    if (registered !== undefined && value !== null && known.topic.schema !== '' && !known.isRegistered) {
+      // The codec has written the schema id, so the spool need not ask the registry, which may be away as well.
+      this.#schemaIds.set(schemaKey(known.topic), copy.readUInt32BE(keyEnd + SCHEMA_ID_AT))
+      known.isRegistered = true
+    }
     return {
       topic: known.topic,
       timestamp: this.#deps.runtime.now(),

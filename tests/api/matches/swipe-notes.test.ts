@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
 import { type SwipeNotes, swipeNotes } from '../../../api/matches/swipe-notes.ts'
 import type { SwipeEvent } from '../../../schemas/matches/types.ts'
@@ -13,17 +14,22 @@ const SECOND_MS = 1_000
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
+const UNREACHABLE = 'Redis is unreachable'
+/** Returns the error for callers, whose cause says what is wrong with Redis. */
+const unavailable = () => new ApiError(errors.unavailable, { message: 'Try again shortly.', cause: new Error(UNREACHABLE) })
+
 /** Creates swipe notes on a Redis that a test can make unavailable, with a spool that contains the given swipes. */
 function world(spooled: readonly SwipeEvent[] = []) {
   const state = { isDown: false, downPartition: -1 }
   const run: { script: string; key: string; target: unknown; below: unknown }[] = []
   const scripts: ViewScripts = {
     async run({ name }, [key], args) {
-      if (state.isDown || userKeys(state.downPartition, ANN).recent === key) throw new Error('Redis is unreachable')
+      if (state.isDown || userKeys(state.downPartition, ANN).recent === key) throw unavailable()
       run.push({ script: name, key, target: args[4], below: args[8] })
       return name === TAKE_SWIPE.name ? [1, 1] : 1
     },
   }
+  const logged: Record<string, unknown>[] = []
   const facts = {
     async *spooled() {
       for (const value of spooled) yield { key: value.swiper_id as never, value: value as never }
@@ -32,11 +38,16 @@ function world(spooled: readonly SwipeEvent[] = []) {
   const notes: SwipeNotes = swipeNotes({
     scripts,
     facts,
-    log: createLogger('silent'),
+    log: createLogger('info', { write: (line) => void logged.push(JSON.parse(line)) }),
     keysOf: (userId) => userKeys(Number(userId === ANN), userId),
   })
   onTestFinished(() => notes.close())
-  return { state, run, notes }
+  return { state, run, notes, logged }
+}
+
+/** Returns the logged lines without their level and time. */
+function warnings(logged: readonly Record<string, unknown>[]) {
+  return logged.map(({ level: _level, time: _time, ...fields }) => fields)
 }
 
 const at = 1_700_000_000_000
@@ -96,8 +107,29 @@ test("while one shard of Redis is down, notes of users on other shards are store
 })
 
 test('at most 10,000 notes wait for Redis', async () => {
-  const { state, notes } = world()
+  const { state, notes, logged } = world()
   state.isDown = true
   for (let index = 0; index < 10_001; index++) await notes.swiped(ANN, made(`${index}`), 'queued')
   expect(notes.pendingOf(ANN)).toHaveLength(10_000)
+  await vi.advanceTimersByTimeAsync(SECOND_MS)
+  expect(warnings(logged)).toContainEqual({ event: 'swipe_not_noted', swipes: 10_000, dropped: 1, waiting: 10_000, reason: UNREACHABLE })
+})
+
+test('an outage of Redis fills the log neither with a line per swipe nor with a line per attempt', async () => {
+  const { state, notes, logged } = world()
+  state.isDown = true
+  for (let second = 0; second < 60; second++) {
+    for (const target of [BOB, CAT]) await notes.swiped(ANN, made(target, 'LEFT', second), 'queued')
+    await vi.advanceTimersByTimeAsync(SECOND_MS)
+  }
+  state.isDown = false
+  await vi.advanceTimersByTimeAsync(SECOND_MS)
+  const lines = warnings(logged)
+  const aboutSwipes = lines.filter(({ event }) => event === 'swipe_not_noted')
+  expect(aboutSwipes.length).toBeLessThanOrEqual(61)
+  expect(aboutSwipes.reduce((sum, { swipes }) => sum + (swipes as number), 0)).toBe(120)
+  expect(lines.filter(({ event }) => event !== 'swipe_not_noted')).toEqual([
+    { event: 'swipe_notes_wait', waiting: 2, reason: UNREACHABLE },
+    { event: 'swipe_notes_go_on', waiting: 0 },
+  ])
 })

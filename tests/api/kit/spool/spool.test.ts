@@ -263,6 +263,24 @@ test('a record that is spooled before the registry has answered carries its sche
   expect(serdes.codecFor(swipeEvents).decode(bytes, 0, bytes.length)).toMatchObject({ swipe_id: 's', target_id: 'b' })
 })
 
+test('a process that knows its schemas sends spooled records as soon as Kafka is back, even if the registry is still away', async () => {
+  const registry = memoryRegistry()
+  await registry.register('other', '"string"')
+  const { facts, broker, spool, stop } = await spoolWorld({ registry, topics: [swipeEvents] })
+  const swipe = (swipe_id: string): SwipeEvent => {
+    return { swipe_id, swiper_id: 'a', target_id: 'b', direction: 'RIGHT', ts: 1, duration_ms: null, position: null }
+  }
+  registry.unreachable = true
+  const goOn = stop()
+  // Once the first record waits in the spool, the later ones are not given to Kafka before they are read from the file.
+  for (const id of ['1', '2', '3']) expect(await facts.publishOrSpool(swipeEvents, 'a', swipe(id), QUICK)).toBe('spooled')
+  goOn()
+  await expect.poll(() => spool.state.records, SOON).toBe(0)
+  const serdes = await openSerdes(Object.assign(registry, { unreachable: false }), [swipeEvents])
+  const ids = broker.records(swipeEvents.name).map(({ value }) => serdes.codecFor(swipeEvents).decode(value!, 0, value!.length).swipe_id)
+  expect(ids).toEqual(['1', '2', '3'])
+})
+
 test('records of a topic that does not exist wait, and later records of other topics do not wait for them', async () => {
   const folder = await spoolFolder()
   const broker = memoryBroker()
