@@ -38,11 +38,9 @@ export const similarRoute = defineRoute({
               shared_attributes: z.array(z.string()).openapi({ example: ['genre: Comedy'] }),
             }),
           ),
-          degraded: z
-            .array(z.enum(SIMILAR_DEGRADATIONS))
-            .openapi({
-              description: 'The parts that were unavailable, so that the answer may name other items or lack shared attributes.',
-            }),
+          degraded: z.array(z.enum(SIMILAR_DEGRADATIONS)).openapi({
+            description: 'The parts that were unavailable, so that the answer may name other items or lack shared attributes.',
+          }),
         })
         .openapi('SimilarItems'),
     },
