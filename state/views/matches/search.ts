@@ -1,11 +1,11 @@
-import { type ListReader, NOT_CAUGHT_UP } from '../view.ts'
+import { caughtUpKey, type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../view.ts'
 import { type Cell, cellOf, geohashOf, withNeighbours } from './candidates/cells.ts'
 import { cellsWithin } from './candidates/distance.ts'
 import { passes } from './candidates/filters.ts'
 import { INDEX_PRECISION, type IndexMember, memberPrefix, memberRange, parseMember } from './candidates/index-member.ts'
 import type { Viewer } from './candidates/person.ts'
 import { inOrder, type Ranked, scoreOf } from './candidates/ranking.ts'
-import { cellKey } from './index-cells.ts'
+import { cellKey, MATCH_INDEX_VIEW } from './index-cells.ts'
 import type { InterestReader } from './viewer.ts'
 
 export const STACK_SIZE = 50
@@ -27,7 +27,7 @@ const BOUNDS: SearchBounds = { stackSize: STACK_SIZE, examinedPerStep: 2_000, ex
 const RING_CELLS_AT_ONCE = 16
 
 export interface SearchDeps {
-  readonly reader: Pick<ListReader, 'zrangebylex'>
+  readonly reader: Pick<ListReader, 'zrangebylex'> & Pick<ViewReader, 'get'>
   /** Returns the partition of the index that contains a cell, given its geohash of 4 characters. */
   partitionOf(geohash4: string): number
   readonly interestsOf: InterestReader
@@ -64,7 +64,8 @@ export interface Found {
  * `bounds.stackSize` candidates (50 by default) pass the filters and are visible to the viewer, or in which
  * `bounds.examinedInAll` members have been examined. It also ends when no cells are left.
  * @param from where an earlier search stopped; the search continues reading cells from there
- * @returns NOT_CAUGHT_UP if the part of the view with the viewer's relations is being built
+ * @returns NOT_CAUGHT_UP if the viewer's part of the view of users, or a part of the index that the search reads, is
+ * being built. An index that is being built lacks users, so the search would seem to find nobody.
  */
 export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: SearchPlace = {}): Promise<Found | typeof NOT_CAUGHT_UP> {
   const { reader, partitionOf, interestsOf, onSearched, now, bounds = BOUNDS } = deps
@@ -87,7 +88,11 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
     let room = Math.min(bounds.examinedPerStep, bounds.examinedInAll - examined)
     while (!isLost && open.length > 0 && room >= open.length) {
       const share = Math.floor(room / open.length)
-      const found = await Promise.all(open.map((cell) => membersOf(cell, share)))
+      const [found, isComplete] = await Promise.all([Promise.all(open.map((cell) => membersOf(cell, share))), isCaughtUp(open)])
+      if (!isComplete) {
+        isLost = true
+        return
+      }
       room -= found.reduce((sum, members) => sum + members.length, 0)
       const newest = new Map<string, IndexMember>()
       for (const [index, cell] of open.entries()) {
@@ -131,8 +136,18 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
     }
   }
 
+  /**
+   * Returns whether the index contains all members of these cells. Must be called after the members were requested: if
+   * members are missing because Redis was emptied, the flags are missing too.
+   */
+  async function isCaughtUp(cells: readonly Cell[]): Promise<boolean> {
+    const partitions = new Set(cells.map((cell) => partitionOf(geohash4Of(cell))))
+    const flags = await Promise.all([...partitions].map((partition) => reader.get(caughtUpKey(MATCH_INDEX_VIEW, partition))))
+    return !flags.includes(null)
+  }
+
   function membersOf(cell: Cell, count: number): Promise<string[]> {
-    const geohash4 = geohashOf(cell).slice(0, INDEX_PRECISION)
+    const geohash4 = geohash4Of(cell)
     const { min, max } = memberRange(cell, places.get(geohashOf(cell)))
     return reader.zrangebylex(cellKey(partitionOf(geohash4), geohash4), min, max, 0, count)
   }
@@ -146,6 +161,10 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
   const ranked = [...passing.values()].sort(inOrder).slice(0, bounds.stackSize)
   const isShort = passing.size < bounds.stackSize
   return { ranked, stoppedAt: isShort && isOpen ? Object.fromEntries(places) : undefined }
+}
+
+function geohash4Of(cell: Cell): string {
+  return geohashOf(cell).slice(0, INDEX_PRECISION)
 }
 
 /** Yields the cells of each step of a search. */

@@ -4,6 +4,7 @@ import { matchesErrors } from '../../../api/matches/errors.ts'
 import { explainRoutes } from '../../../api/matches/explain.ts'
 import type { MatchProfile } from '../../../schemas/matches/types.ts'
 import { formatMember } from '../../../state/views/matches/candidates/index-member.ts'
+import { MATCH_INDEX_VIEW } from '../../../state/views/matches/index-cells.ts'
 import { parseRecent, severedField } from '../../../state/views/matches/recent.ts'
 import { MATCH_USERS_VIEW, userKeys } from '../../../state/views/matches/users.ts'
 import { fakeRedis } from '../../state/views/fake-redis.ts'
@@ -50,7 +51,7 @@ function member(userId: string, more: object = {}): string {
 /** Returns a fake index that behaves like a sorted set whose members all have the same score. */
 function indexOf(members: readonly string[]) {
   const { reader, caughtUp } = fakeRedis()
-  caughtUp(MATCH_USERS_VIEW, 1)
+  for (const view of [MATCH_USERS_VIEW, MATCH_INDEX_VIEW]) caughtUp(view, 1)
   return {
     ...reader,
     async zrangebylex(_key: string, min: string, max: string, offset: number, count: number) {

@@ -2,10 +2,12 @@ import { expect, test } from 'vitest'
 import { stacks } from '../../../api/matches/stacks.ts'
 import type { MatchProfile } from '../../../schemas/matches/types.ts'
 import { formatMember } from '../../../state/views/matches/candidates/index-member.ts'
+import { MATCH_INDEX_VIEW } from '../../../state/views/matches/index-cells.ts'
 import { parseRecent } from '../../../state/views/matches/recent.ts'
 import { basisOf, STORE_STACK } from '../../../state/views/matches/stack.ts'
 import { MATCH_USERS_VIEW, userKeys } from '../../../state/views/matches/users.ts'
 import { type OwnState, type UserState, viewerAt } from '../../../state/views/matches/viewer.ts'
+import { caughtUpKey } from '../../../state/views/view.ts'
 import { BOB } from '../../pipelines/matches/swipes.ts'
 import { fakeRedis } from '../../state/views/fake-redis.ts'
 
@@ -40,8 +42,8 @@ function world(scripts: (name: string, args: readonly unknown[]) => Promise<unkn
     searches: 0,
     gate: Promise.resolve(),
   }
-  const { reader, caughtUp } = fakeRedis()
-  caughtUp(MATCH_USERS_VIEW, 1)
+  const { reader, caughtUp, apply } = fakeRedis()
+  for (const view of [MATCH_USERS_VIEW, MATCH_INDEX_VIEW]) caughtUp(view, 1)
   const deps = {
     reader: {
       ...reader,
@@ -61,7 +63,8 @@ function world(scripts: (name: string, args: readonly unknown[]) => Promise<unkn
     keysOf: (userId: string) => userKeys(0, userId),
   }
   const stackFor = stacks(people, deps)
-  return { clock, stored, feed: (userId: string) => stackFor(userId, stateOf(undefined), PLACE) }
+  const loseIndex = () => apply([{ op: 'del', key: caughtUpKey(MATCH_INDEX_VIEW, 0) }])
+  return { clock, stored, loseIndex, caughtUp, feed: (userId: string) => stackFor(userId, stateOf(undefined), PLACE) }
 }
 
 test('a feed searches even if Redis does not run scripts', async () => {
@@ -70,6 +73,19 @@ test('a feed searches even if Redis does not run scripts', async () => {
   })
   expect((await feed('a')).left).toEqual([])
   expect(stored.searches).toBeGreaterThan(0)
+})
+
+test('while the candidate index is being built, a feed fails instead of being empty, and stores no candidates', async () => {
+  const scripts: string[] = []
+  const { feed, loseIndex, caughtUp } = world(async (name) => {
+    scripts.push(name)
+    return name === STORE_STACK.name ? [] : 1
+  })
+  loseIndex()
+  await expect(feed('a')).rejects.toMatchObject({ definition: { status: 503, code: 'not_ready' } })
+  expect(scripts).toEqual(['lock-build', 'unlock-build'])
+  caughtUp(MATCH_INDEX_VIEW, 1)
+  expect((await feed('a')).left).toEqual([])
 })
 
 test('a feed waits for a search that is already running, and serves its result', async () => {

@@ -6,7 +6,7 @@ import { boundedScripts } from '../../../../state/redis/bounded-scripts.ts'
 import { runScript } from '../../../../state/redis/run-script.ts'
 import { type BuildDeps, type Built, buildStack, lockBuild } from '../../../../state/views/matches/build.ts'
 import { formatMember } from '../../../../state/views/matches/candidates/index-member.ts'
-import { cellKey } from '../../../../state/views/matches/index-cells.ts'
+import { cellKey, MATCH_INDEX_VIEW } from '../../../../state/views/matches/index-cells.ts'
 import { type RecentSwipe, severedField } from '../../../../state/views/matches/recent.ts'
 import { refillStack } from '../../../../state/views/matches/refill.ts'
 import { parseStack, type Stack } from '../../../../state/views/matches/stack.ts'
@@ -53,7 +53,7 @@ async function world(count: number, everyth = 1) {
   }
   await redis.set(keys.profile, JSON.stringify(profile))
   await redis.hset(keys.recent, { place: `${PLACE.lat} ${PLACE.lon} ${now}` })
-  await redis.set(caughtUpKey(MATCH_USERS_VIEW, PARTITION), '1')
+  for (const view of [MATCH_USERS_VIEW, MATCH_INDEX_VIEW]) await redis.set(caughtUpKey(view, PARTITION), '1')
   const suitable = new Set<string>()
   for (let index = 0; index < count; index++) {
     const userId = randomUUID()

@@ -7,7 +7,7 @@ import { inOrder, type Ranked, scoreOf } from '../../../../state/views/matches/c
 import { matchIndexView } from '../../../../state/views/matches/index-cells.ts'
 import { type Found, findCandidates, type SearchBounds, type SearchPlace } from '../../../../state/views/matches/search.ts'
 import type { InterestReader } from '../../../../state/views/matches/viewer.ts'
-import { type ListReader, NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
+import { type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../../../state/views/view.ts'
 import type { Person } from '../../../../tools/people/people.ts'
 import { integer, seededRandom } from '../../../../tools/random/random.ts'
 
@@ -56,7 +56,7 @@ export function worldOf(people: readonly Person[], now: number): World {
   async function found(viewer: Viewer, excluded: ReadonlySet<string>, bounds?: SearchBounds, from?: SearchPlace): Promise<Found> {
     const interestsOf: InterestReader = async (userIds) => new Map(userIds.filter((id) => !excluded.has(id)).map((id) => [id, 'none']))
     const result = await findCandidates(viewer, { ...deps, interestsOf, ...(bounds && { bounds }) }, from)
-    if (result === NOT_CAUGHT_UP) throw new Error('unexpected: the relations have not caught up')
+    if (result === NOT_CAUGHT_UP) throw new Error('unexpected: the view has not caught up')
     return result
   }
 
@@ -130,7 +130,7 @@ function partitionOfCell(geohash4: string): number {
 }
 
 /** Stores members under the view's keys and answers lexical range queries, like sorted sets with equal scores. */
-function lexicalReader(members: readonly string[]): ListReader {
+function lexicalReader(members: readonly string[]): ListReader & Pick<ViewReader, 'get'> {
   const sets = new Map<string, string[]>()
   for (const member of members.toSorted()) {
     const partition = partitionOfCell(indexCellOf(member))
@@ -143,6 +143,8 @@ function lexicalReader(members: readonly string[]): ListReader {
   }
   const unused = () => Promise.reject(new Error('unexpected: the search reads something other than a lexical range'))
   return {
+    // All parts of the index have caught up.
+    get: async () => '1',
     hmget: unused,
     mget: unused,
     hgetall: unused,
