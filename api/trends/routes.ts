@@ -76,7 +76,7 @@ export const streamRoute = defineRoute({
   operationId: 'streamTrends',
   summary: 'Follow the trends of a location',
   description:
-    'Sends the list as a Server-Sent Event `list` at once and whenever the list changes, about twice a minute. Each `list` event contains the body of `GET /v1/trends`. The event `stale` says that the last list is more than 3 minutes old and must not be shown any longer. A comment every 15 s keeps the connection open. The stream ends when the server stops; an `EventSource` then connects again by itself.',
+    'Sends the list as a Server-Sent Event `list` at once and whenever the list changes, about twice a minute. Each `list` event contains the body of `GET /v1/trends`. The event `stale` says that the last list is more than 3 minutes old and must not be shown any longer. A comment every 15 s keeps the connection open. The stream ends when the server stops; an `EventSource` then connects again by itself, but not after an error response.',
   auth: { kind: 'optional' },
   query: z.object({ woeid, safe }),
   answers: {

@@ -3,6 +3,7 @@ import { WORLDWIDE } from '../../../schemas/trends/places/regions.ts'
 import type { TableReader } from '../../../state/tables/reader.ts'
 import { readVolumesOfTerms } from '../../../state/tables/trends/volumes-of-terms.ts'
 import type { Answer } from '../../kit/answer.ts'
+import { withDeadline } from '../../kit/deadline.ts'
 import { ApiError, errorHeaders, errors } from '../../kit/errors.ts'
 import type { Facts } from '../../kit/facts.ts'
 import { pageFiles } from '../../kit/page/files.ts'
@@ -40,6 +41,11 @@ const CURVE_STEPS = (CURVE_HOURS * 3_600_000) / CURVE_STEP_MS
  * new one.
  */
 const CURVES_KEPT_MS = 30_000
+/**
+ * How long a page waits for its curves. They usually take a tenth of a second. Without this limit, a visitor would wait
+ * for 6 s while ClickHouse hangs.
+ */
+const CURVES_WITHIN_MS = 1_000
 /** Maximum number of lists whose curves are cached. The curves of a list take about 12 kB. */
 const MOST_KEPT_CURVES = 600
 /** Maximum length of a search text. No place has a longer name. */
@@ -51,9 +57,15 @@ const TITLES: Readonly<Record<string, string>> = {
   unknown_location: 'This place has no trends',
   invalid_request: 'This address is not valid',
 }
-/** Messages for people. The default messages of these errors tell callers of the API what to request. */
+const TRY_AGAIN = 'Please try again in a minute.'
+/**
+ * Messages for people. The default messages of these errors tell callers of the API what to request, or name servers
+ * and views, which visitors do not know.
+ */
 const MESSAGES: Readonly<Record<string, string>> = {
   unknown_location: 'The address has the number of a place that is unknown or has no trends. You can find places by name.',
+  unavailable: TRY_AGAIN,
+  not_ready: TRY_AGAIN,
 }
 
 /** Creates the routes of the trends pages. The server renders these pages. */
@@ -72,8 +84,9 @@ export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPa
 
   async function daysOf(woeid: number, { trends }: TrendList): Promise<Days | undefined> {
     const terms = trends.map(({ term }) => term).toSorted()
-    // If the curves cannot be read, the list is shown without them.
-    return await curves.get(JSON.stringify({ woeid, terms })).catch(() => undefined)
+    // If the curves cannot be read in time, the list is shown without them.
+    const reading = curves.get(JSON.stringify({ woeid, terms }))
+    return await withDeadline(reading, CURVES_WITHIN_MS, () => new Error('no answer in time')).catch(() => undefined)
   }
 
   async function list(query: { readonly woeid?: Parameter; readonly q?: Parameter; readonly safe?: Parameter }): Promise<Answer> {

@@ -11,6 +11,7 @@ import {
   VALUE_FIELD,
   VERSION_FIELD,
   type View,
+  type ViewContext,
   type ViewOperation,
   type ViewReader,
   viewTag,
@@ -37,6 +38,13 @@ import {
  * everything else that the sink does. A reader decodes it only for personal lists, and to replace hidden entries.
  */
 export const TRENDS_VIEW = 'trends'
+
+/**
+ * Age at which a list is no longer written to the view. No reader serves a list that is older than 3 minutes, and the
+ * clocks of two processes may differ by a minute. A sink that rebuilds the view reads the lists of the last hour. If it
+ * also wrote them, readers would wait for a minute or longer.
+ */
+const MAX_AGE_MS = 300_000
 
 /** Number of entries of a list that are served; see docs/services/trends.md#lists. */
 export const SERVED_ENTRIES = 30
@@ -83,9 +91,10 @@ export interface CandidateList extends Versioned, Head {
 
 export const trendsView: View<number, TrendListBytes> = { name: TRENDS_VIEW, operationsFor }
 
-function operationsFor(partition: number, _woeid: number, list: TrendListBytes | null): ViewOperation[] {
+function operationsFor(partition: number, _woeid: number, list: TrendListBytes | null, context?: ViewContext): ViewOperation[] {
   // Lists are never deleted, so their topics have no tombstones.
   if (list === null) return []
+  if (context !== undefined && list.window_end < context.now - MAX_AGE_MS) return []
   const version = versionOf(list)
   const served = [headLine(list), ...list.first(SERVED_ENTRIES).map(entryText)]
   return [

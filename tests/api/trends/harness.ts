@@ -35,6 +35,8 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
     rows: [] as (readonly unknown[])[],
     requests: [] as { query_params: Record<string, unknown> }[],
     error: undefined as Error | undefined,
+    /** Whether queries get no answer. */
+    hangs: false,
     caughtUp: PARTITIONS,
   }
 
@@ -62,6 +64,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
       // Returns no rows to the query for late volumes, because these tests do not use late volumes.
       if (request.query.includes("adds_as != ''")) return { json: async <Row>() => [] as Row[] }
       table.requests.push(request)
+      if (table.hangs) return await new Promise(() => undefined)
       if (table.error !== undefined) throw table.error
       return { json: async <Row>() => table.rows as Row[] }
     },

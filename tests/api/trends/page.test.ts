@@ -6,8 +6,11 @@ import { trendsApi } from './harness.ts'
 
 const HOSTILE = '<img src=x onerror=alert(1)>'
 
-async function opened() {
-  const api = await trendsApi()
+/** Time limit of a query. */
+const CLICKHOUSE_TIMEOUT_MS = 6_000
+
+async function opened(options: Parameters<typeof trendsApi>[0] = {}) {
+  const api = await trendsApi(options)
   async function page(path: string) {
     const response = await api.app.request(path)
     return { status: response.status, headers: response.headers, html: await response.text() }
@@ -79,6 +82,34 @@ test('the curves of a list are read at most once in half a minute, and the list 
   table.error = undefined
   table.caughtUp = 0
   expect((await page('/trends')).html).toContain('The curves of the last day cannot be shown now.')
+})
+
+test('while ClickHouse hangs, the page shows the list without curves after a second', async () => {
+  const { page, putList, table } = await opened()
+  putList()
+  table.hangs = true
+  const began = performance.now()
+  const { status, html } = await page('/trends')
+  expect(status).toBe(200)
+  expect(performance.now() - began).toBeLessThan(CLICKHOUSE_TIMEOUT_MS)
+  expect(html).toContain('#term1')
+  expect(html).toContain('The curves of the last day cannot be shown now.')
+})
+
+test('while a server is away, or data is being loaded, visitors read no message about servers or views', async () => {
+  const { page, putList, table, redis } = await opened({ caughtUp: false })
+  const shown = async (path: string) => {
+    const { status, html } = await page(path)
+    return [status, /<main>(.*?)<p><a/s.exec(html)?.[1]]
+  }
+  const tryAgain = [503, '<h1>This cannot be shown now</h1><p>Please try again in a minute.</p>']
+  expect(await shown('/trends')).toEqual(tryAgain)
+  redis.state.down = true
+  expect(await shown('/trends')).toEqual(tryAgain)
+  redis.state.down = false
+  putList()
+  table.caughtUp = 0
+  expect(await shown('/trends/terms/tea')).toEqual(tryAgain)
 })
 
 test('the map of a city shows its country, and the links keep the parameter safe=true', async () => {

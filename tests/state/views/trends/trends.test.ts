@@ -34,6 +34,14 @@ function view() {
   }
 }
 
+test('a list that is too old to be served is not written, so that a rebuild of the view does not write the lists of an hour', () => {
+  const operations = (age: number) => trendsView.operationsFor(3, 1, listBytesOf(list()), { held: null, now: WINDOW_END + age })
+  expect(operations(6 * MINUTE_MS)).toEqual([])
+  // Readers whose clocks are behind may still serve this list.
+  expect(operations(4 * MINUTE_MS)).toEqual(operations(-5 * MINUTE_MS))
+  expect(operations(4 * MINUTE_MS)).not.toEqual([])
+})
+
 test('an entry is rendered with the documented field names, and ids as strings', async () => {
   const { reader, write } = view()
   write(
