@@ -246,9 +246,12 @@ function listBody(head: Omit<Shown, 'entries'>, region: Region, personalized: bo
   return `{"as_of":"${asOf}","ttl_s":${LIST_TTL_SECONDS},"location":${location},"complete":${missing === 0},"missing_partitions":${missing},"personalized":${personalized},"trends":${renderEntries(entries)}}`
 }
 
-/** Returns undefined if the list is missing or the view is being built, and rethrows every other error. */
+/**
+ * Returns undefined if the list is missing, and rethrows every other error. While the view is being built, the list may
+ * exist.
+ */
 function unlessMissing(error: unknown): undefined {
-  if (!(error instanceof ApiError && error.definition === errors.not_ready)) throw error
+  if (!(error instanceof ApiError && error.definition === errors.not_ready && error.options !== STILL_BUILT)) throw error
 }
 
 function present<T>(found: T | undefined | typeof NOT_CAUGHT_UP): T {

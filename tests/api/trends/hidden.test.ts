@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { isUnsafe } from '../../../api/trends/hidden/unsafe.ts'
 import { UNSAFE_ANYWHERE, UNSAFE_WORDS } from '../../../api/trends/hidden/unsafe-words.ts'
 import { foldTerm } from '../../../schemas/trends/term.ts'
+import { TRENDS_VIEW } from '../../../state/views/trends/trends.ts'
 import { entry } from '../../state/views/entries.ts'
 import { START } from '../kit/harness.ts'
 import { terms, trendsApi } from './harness.ts'
@@ -61,6 +62,19 @@ describe('a blocked term', () => {
     await termsOf('/v1/trends?limit=3')
     clock.now += 2_000
     expect(await termsOf('/v1/trends?limit=3')).toEqual(['new', 'term1', 'term3'])
+  })
+
+  test('never shortens a list because Redis was emptied: readers get not_ready until the candidates can be read', async () => {
+    const { putList, termsOf, block, get, redis, clock } = await world()
+    putList()
+    expect(await termsOf('/v1/trends')).toHaveLength(30)
+    redis.flush()
+    await block('term2')
+    expect(await get('/v1/trends')).toMatchObject({ status: 503, body: { error: 'not_ready' } })
+    redis.caughtUp(TRENDS_VIEW, 4)
+    putList()
+    clock.now += 1_000
+    expect(await termsOf('/v1/trends')).toEqual(['term1', ...range(3, 31)])
   })
 
   test('disappears from personalized and past lists', async () => {
