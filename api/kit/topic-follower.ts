@@ -8,8 +8,8 @@ import {
   type Transport,
   TransportError,
 } from '../../kafka/transport.ts'
-import { spacedReports } from '../../runtime/spaced-reports.ts'
 import type { Logger } from './logging.ts'
+import { spacedWarning } from './spaced-warning.ts'
 
 /** Reads a whole topic, and then every new record. */
 export interface TopicFollower {
@@ -111,6 +111,8 @@ const LONGEST_TURN_MS = 4
 const RECORDS_PER_LOOK = 64
 /** Pause after a failure of the transport or of `apply`. */
 const RETRY_MS = 1_000
+/** Shortest time between two reports of failures. During an outage, each report repeats the same reason. */
+const BETWEEN_REPORTS_MS = 60_000
 
 /** Creates a follower. The follower starts to read immediately and continues until it is closed. */
 export function followTopic(options: FollowOptions): TopicFollower {
@@ -123,7 +125,11 @@ export function followTopic(options: FollowOptions): TopicFollower {
   /** When the topic had been read up to the first positions, in monotonic ms. */
   let begunAt = options.fromAt ?? monotonic()
   const stopping = new AbortController()
-  const reports = spacedReports(monotonic)
+  let lastReason = ''
+  const interrupted = spacedWarning({
+    everyMs: BETWEEN_REPORTS_MS,
+    say: (failures) => log.error({ topic, failures, reason: lastReason }, 'global_table_interrupted'),
+  })
   let fetcher: Fetcher | undefined
   let missing: string | undefined = `topic ${topic} has not been read yet`
   let failure: TopicFollower['failure']
@@ -154,8 +160,8 @@ export function followTopic(options: FollowOptions): TopicFollower {
         missing = lag
       } catch (error) {
         const reason = (error as Error).message
-        const failures = reports.failed()
-        if (failures !== undefined) log.error({ topic, failures, reason }, 'global_table_interrupted')
+        lastReason = reason
+        interrupted.happened()
         const code = error instanceof TransportError ? error.code : undefined
         const now = monotonic()
         const { since, respondingSince } = failure ?? { since: now, respondingSince: now }
