@@ -146,9 +146,9 @@ export function createCommands(deps: CommandsDeps): Commands {
         throw error
       })
       if (result.outcome === 'conflict' || (result.requestHash ?? requestHash) !== requestHash) {
-        // Redis had lost the key's binding, so this request could bind the key. Without the release, repetitions of the
-        // first request would get a conflict as well.
-        if (before === undefined) await bindings.release(id).catch(() => undefined)
+        // Redis had lost the key's binding, so this request, or an earlier attempt that got no answer, could bind the
+        // key. Without the release, repetitions of the first request would get a conflict as well.
+        if (from.idempotencyKey !== undefined) await bindings.release(id).catch(() => undefined)
         throw idempotencyConflict()
       }
       return JSON.parse(result.answer) as A

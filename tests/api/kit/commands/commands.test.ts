@@ -173,12 +173,20 @@ describe('a key', () => {
     expect(await refusal(other.run(linkFlow, CODE, linkCommand()))).toMatchObject({ code: 'idempotency_conflict' })
   })
 
-  test('still belongs to its first request if another request uses it first after Redis was emptied', async () => {
-    const { commands, loseRedis } = world()
+  test.each([
+    ['', false],
+    [', even if this request got no answer at first', true],
+  ])('still belongs to its first request if another request uses it first after Redis was emptied%s', async (_title, isKafkaAway) => {
+    const { commands, loseRedis, faults } = world()
     const create = async (request: number) =>
       (await commands.open(anonymous('key'), ['create', request])).run(linkFlow, CODE, linkCommand())
     const answer = await create(1)
     loseRedis()
+    if (isKafkaAway) {
+      faults.kafkaDown = true
+      expect(await refusal(create(2))).toMatchObject({ code: 'unavailable' })
+      faults.kafkaDown = false
+    }
     expect(await refusal(create(2))).toMatchObject({ code: 'idempotency_conflict' })
     expect(await create(1)).toEqual(answer)
     expect(await refusal(create(2))).toMatchObject({ code: 'idempotency_conflict' })
