@@ -50,6 +50,7 @@ export function redisResultChannel({ url, cluster, name, log }: ResultChannelOpt
     ? connectCluster(url, { redisOptions: { ...common, autoResubscribe: true }, clusterRetryStrategy: retryStrategy })
     : new Redis(url, { ...common, retryStrategy })
   let isOpen = false
+  let isChecking = false
   let retry: NodeJS.Timeout | undefined
   let onResult: (result: ResultMessage) => void = () => undefined
   let onOpen: () => void = () => undefined
@@ -91,7 +92,13 @@ export function redisResultChannel({ url, cluster, name, log }: ResultChannelOpt
     },
     check() {
       // The client of a cluster would send the request on a connection without subscriptions.
-      if (isOpen && !cluster) redis.ping().catch(() => undefined)
+      if (!isOpen || cluster || isChecking) return
+      // While Redis does not respond, thousands of waiting requests ask for a check at the same time.
+      isChecking = true
+      const checked = () => {
+        isChecking = false
+      }
+      redis.ping().then(checked, checked)
     },
     close() {
       clearTimeout(retry)

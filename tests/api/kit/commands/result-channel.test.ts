@@ -8,8 +8,11 @@ const CHANNEL = 'api-1'
 const INFO = 'redis_version:7.0.0'
 const SOON = { timeout: 20_000, interval: 5 }
 
-/** Starts a server that answers like Redis, and refuses the first subscription or ignores the first connection. */
-async function faultyRedis(fault: 'refuses' | 'ignores'): Promise<string> {
+/**
+ * Starts a server that answers like Redis, and refuses the first subscription or ignores the first connection.
+ * @param onPing called for each PING
+ */
+async function faultyRedis(fault: 'refuses' | 'ignores', onPing: () => void = () => undefined): Promise<string> {
   let subscriptions = fault === 'refuses' ? 0 : 1
   let connections = 0
   const server = createServer((socket) => {
@@ -17,6 +20,7 @@ async function faultyRedis(fault: 'refuses' | 'ignores'): Promise<string> {
     if (++connections === 1 && fault === 'ignores') return
     socket.on('data', (data) => {
       for (const [, command] of data.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g)) {
+        if (command.toLowerCase() === 'ping') onPing()
         if (command.toLowerCase() === 'info') socket.write(`$${INFO.length}\r\n${INFO}\r\n`)
         else if (command.toLowerCase() !== 'subscribe') socket.write('+OK\r\n')
         else if (++subscriptions === 1) socket.write('-LOADING Redis is loading the dataset in memory\r\n')
@@ -36,4 +40,21 @@ test.each([
   const channel = redisResultChannel({ url: await faultyRedis(fault), cluster: false, name: CHANNEL, log: pino({ level: 'silent' }) })
   onTestFinished(() => channel.close())
   await expect.poll(() => channel.isOpen, SOON).toBe(true)
+})
+
+test('many waiting requests that ask for a check at the same time send one request to Redis', async () => {
+  let pings = 0
+  const url = await faultyRedis('refuses', () => pings++)
+  const channel = redisResultChannel({ url, cluster: false, name: CHANNEL, log: pino({ level: 'silent' }) })
+  onTestFinished(() => channel.close())
+  await expect.poll(() => channel.isOpen, SOON).toBe(true)
+  for (let asked = 0; asked < 100; asked++) channel.check()
+  await expect.poll(() => pings, SOON).toBe(1)
+  // After the answer, a later check sends a request again.
+  await expect
+    .poll(() => {
+      channel.check()
+      return pings
+    }, SOON)
+    .toBe(2)
 })
