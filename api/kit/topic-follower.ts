@@ -308,6 +308,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
       stopping.abort()
       fetcher?.wake()
       await running
+      interrupted.flush()
     },
   }
 }

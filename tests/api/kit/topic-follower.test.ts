@@ -178,3 +178,29 @@ test('a follower that is closed while it opens its topic does not wait for recor
   opening.resolve()
   await closed
 }, 5_000)
+
+test('the log counts each failure once, even those since the last report when the follower is closed', async () => {
+  const broker = memoryBroker()
+  broker.createTopic({ name: 'items', partitions: 1 })
+  let attempts = 0
+  const failures: number[] = []
+  const log = createLogger('silent')
+  vi.spyOn(log, 'error').mockImplementation((fields: unknown) => void failures.push((fields as { failures: number }).failures))
+  const follower = followTopic({
+    transport: memoryTransport(broker),
+    topic: 'items',
+    log,
+    monotonic: () => performance.now(),
+    pollMs: 1,
+    apply: () => undefined,
+    onCaughtUp() {
+      attempts++
+      throw new Error('not now')
+    },
+  })
+  onTestFinished(() => follower.close())
+  await expect.poll(() => attempts, { timeout: 30_000 }).toBe(3)
+  expect(failures).toEqual([1])
+  await follower.close()
+  expect(failures).toEqual([1, 2])
+})
