@@ -30,8 +30,8 @@ const MS_PER_SECOND = 1_000
 
 /**
  * Reads the files now and at intervals. If later contents are not usable, the error is logged once, and the earlier
- * contents stay in use. This happens, for example, when a certificate is replaced a moment before its key, or when the
- * new certificate is not valid yet.
+ * contents stay in use. This happens, for example, when a certificate is replaced a moment before its key. If only the
+ * validity of the new certificate is the reason, the new authorities are used all the same.
  * @throws Error that names the setting to correct, if the files are not usable at the start
  */
 export async function watchMaterial({ files, log, registry, now, intervalMs = CHECK_INTERVAL_MS }: WatchOptions): Promise<WatchedMaterial> {
@@ -50,30 +50,35 @@ export async function watchMaterial({ files, log, registry, now, intervalMs = CH
   gauge(registry, 'tls_client_authority_expires_timestamp_seconds', helpOfAuthorities, () => current.authoritiesExpireAt / MS_PER_SECOND)
 
   /**
-   * Refuses a certificate that clients would not accept now, unless they would not accept the current one either. At
-   * the start, such a certificate is used, because clients without TLS must be served anyway.
+   * Returns why clients would not accept a certificate now; undefined if they would, or if they would not accept the
+   * current one either. At the start, every certificate is used, because clients without TLS must be served anyway.
    */
-  function assertNotWorse({ validFrom, expiresAt }: TlsMaterial): void {
+  function faultOf({ validFrom, expiresAt }: TlsMaterial): string | undefined {
     const at = now()
-    if (at < current.validFrom || at >= current.expiresAt) return
-    if (at >= expiresAt) throw new Error(`API_TLS_CERT: the certificate expired at ${new Date(expiresAt).toISOString()}`)
-    if (at < validFrom)
-      throw new Error(`API_TLS_CERT: the certificate is not valid before ${new Date(validFrom).toISOString()}; it is used from then on`)
+    if (at < current.validFrom || at >= current.expiresAt) return undefined
+    if (at >= expiresAt) return `API_TLS_CERT: the certificate expired at ${new Date(expiresAt).toISOString()}`
+    if (at >= validFrom) return undefined
+    return `API_TLS_CERT: the certificate is not valid before ${new Date(validFrom).toISOString()}; it is used from then on`
+  }
+
+  function use(next: TlsMaterial): void {
+    if (areEqual(next.contents, current.contents)) return
+    for (const listener of listeners) listener(next)
+    current = next
+    log.info({ expires_at: new Date(next.expiresAt).toISOString() }, 'tls_files_replaced')
   }
 
   async function check(): Promise<void> {
     try {
       const contents = await readContents(files)
-      if (areEqual(contents, current.contents)) {
-        lastFailure = undefined
-        return
+      if (!areEqual(contents, current.contents)) {
+        const next = checkedMaterial(contents)
+        const fault = faultOf(next)
+        // The removal of an authority must not wait until the certificate can be used.
+        use(fault === undefined ? next : checkedMaterial({ ...current.contents, clientAuthorities: contents.clientAuthorities }))
+        if (fault !== undefined) throw new Error(fault)
       }
-      const next = checkedMaterial(contents)
-      assertNotWorse(next)
-      for (const listener of listeners) listener(next)
-      current = next
       lastFailure = undefined
-      log.info({ expires_at: new Date(next.expiresAt).toISOString() }, 'tls_files_replaced')
     } catch (error) {
       const reason = (error as Error).message
       if (reason === lastFailure) return

@@ -295,6 +295,19 @@ describe('replaced files', () => {
     await expect.poll(() => events('tls_files_replaced').length).toBe(1)
   })
 
+  test('an authority can be withdrawn while a new certificate is not valid yet', async () => {
+    const { port, replace, events } = await served()
+    const before = subjectKey((await call(port, '/certified', { client: payments })).socket)
+    const [notBefore, notAfter] = [1, 2].map((hours) => Date.now() + hours * HOUR_MS)
+    const next = serverAuthority.issue({ commonName: 'localhost', dns: ['localhost'], usage: 'server', notBefore, notAfter })
+    await replace({ certificate: next.cert, key: next.key })
+    await expect.poll(() => events('tls_files_not_usable').at(-1)?.reason).toContain('is not valid before')
+    await replace({ clientAuthorities: testAuthority('other authority').cert })
+    await expect.poll(() => events('tls_files_replaced').length).toBe(1)
+    const { status, socket } = await call(port, '/certified', { client: payments })
+    expect([status, subjectKey(socket)]).toEqual([401, before])
+  })
+
   test('an authority that is withdrawn is no longer trusted, not even on open connections', async () => {
     const { port, replace, events } = await served()
     const agent = keepingAgent()
