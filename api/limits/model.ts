@@ -195,7 +195,7 @@ export const SimulationSchema = z
     most_rejected: z.array(z.object({ key: z.string(), requests: z.int(), would_reject: z.int() })),
     left_out: z.int().openapi({
       description:
-        'Number of requests of the last hour that were not recorded, because one second had requests from too many callers or to too many paths, or because Kafka was unavailable for longer than two minutes.',
+        'Number of requests of the last hour that were not recorded, because one second had requests from too many callers or to too many paths, or because Kafka was unavailable for longer than two minutes. Requests of such an outage count in the hour in which it ended.',
     }),
     truncated: z.boolean().openapi({
       description: 'Whether the newest requests of the last hour were left out, because there were too many requests to replay.',
