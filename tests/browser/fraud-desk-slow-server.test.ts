@@ -29,6 +29,22 @@ describe('the desk of fraud scoring while servers are slow or unreachable, with 
     expect(await timeline.textContent()).not.toContain('being read')
   })
 
+  test('if reading the other transactions of a user fails, the page says so, or keeps those that it has read before', async () => {
+    const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
+    const timeline = page.locator('#timeline')
+    await timeline.locator('a').first().waitFor()
+    fakes.replaced.set('GET transactions', refusal(500, 'internal_error'))
+    await page.keyboard.press('s')
+    await page.keyboard.press('Enter')
+    const failure = page.getByRole('alert').filter({ hasText: 'A message of the API.' })
+    await failure.waitFor()
+    expect(await timeline.locator('a').count()).toBe(3)
+    await page.keyboard.press('j')
+    await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
+    await timeline.getByText("The user's other transactions are not available.").waitFor()
+    await failure.waitFor()
+  })
+
   test('while a verdict is being sent, the page says so, and the next case can be judged', async () => {
     const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()

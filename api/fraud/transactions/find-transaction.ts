@@ -1,4 +1,3 @@
-import type { TxnScored } from '../../../schemas/fraud/types.ts'
 import { readTransaction, readTransactionFeedback, type StoredTransaction } from '../../../state/tables/fraud/read-transaction.ts'
 import type { TableReader } from '../../../state/tables/reader.ts'
 import { withDeadline } from '../../kit/deadline.ts'
@@ -31,14 +30,17 @@ export interface TransactionFinderDeps {
 const FEEDBACK_TIMEOUT_MS = 1_000
 
 export function transactionFinder({ answers, tables, feedbackTimeoutMs = FEEDBACK_TIMEOUT_MS }: TransactionFinderDeps): TransactionFinder {
-  /** @param onAnswer reads the rest of a transaction that Redis has */
-  async function find<T>(transactionId: string, onAnswer: (scored: TxnScored) => Promise<T>): Promise<T | StoredTransaction | undefined> {
+  /** @param feedbackOf reads the verdict of a transaction that Redis has */
+  async function find(
+    transactionId: string,
+    feedbackOf: (transactionId: string) => Promise<StoredTransaction['feedback']>,
+  ): Promise<StoredTransaction | undefined> {
     let failure: unknown
     const kept = await answers.find(transactionId).catch((error: unknown) => {
       failure = error
       return undefined
     })
-    if (kept !== undefined) return await onAnswer(kept)
+    if (kept !== undefined) return { scored: kept, feedback: await feedbackOf(transactionId) }
     const stored = await readTransaction(tables, transactionId)
     // The event of a payment may still be on its way to ClickHouse, so without Redis it is not known whether the
     // payment exists.
@@ -52,7 +54,7 @@ export function transactionFinder({ answers, tables, feedbackTimeoutMs = FEEDBAC
   }
 
   return {
-    scored: async (transactionId) => (await find(transactionId, async (scored) => ({ scored })))?.scored,
-    withFeedback: (transactionId) => find(transactionId, async (scored) => ({ scored, feedback: await readFeedback(transactionId) })),
+    scored: async (transactionId) => (await find(transactionId, async () => null))?.scored,
+    withFeedback: (transactionId) => find(transactionId, readFeedback),
   }
 }

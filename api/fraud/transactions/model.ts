@@ -23,7 +23,7 @@ export const TransactionSchema = z
     feedback: z
       .record(z.string(), z.unknown())
       .nullable()
-      .openapi({ description: 'The newest verdict; null if the transaction has no verdict or ClickHouse is unavailable.' }),
+      .openapi({ description: 'The newest verdict; null if the transaction has no verdict, or if ClickHouse is unavailable or slow.' }),
   })
   .openapi('ScoredTransaction')
 

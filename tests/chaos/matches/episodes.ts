@@ -23,7 +23,7 @@ export interface Actors {
   readonly detector: Client
 }
 
-/** The kinds of requests that only episodes send, each with an episode that always sends it. */
+/** The rare kinds of requests, each with an episode that always sends it. */
 const SENT_BY: Partial<Record<RequestKind, EpisodeKind>> = {
   rewind: 'rewound',
   block: 'blocked',

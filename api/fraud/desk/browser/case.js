@@ -101,15 +101,15 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
    * @param {Promise<any[] | null>} reading
    */
   async function addOthers(turn, reading) {
-    try {
-      const others = await reading
-      if (turn !== opened || open === undefined) return
-      open = { ...open, others }
-      drawPlaces(part('places'), open)
-      drawTimeline(part('timeline'), open)
-    } catch (error) {
+    const others = await reading.catch((error) => {
       if (turn === opened) onFailure(error)
-    }
+      return null
+    })
+    if (turn !== opened || open === undefined) return
+    // If another reading has succeeded, its transactions stay.
+    open = { ...open, others: others ?? open.others ?? null }
+    drawPlaces(part('places'), open)
+    drawTimeline(part('timeline'), open)
   }
 
   /** @param {Dossier} dossier */
