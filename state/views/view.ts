@@ -202,20 +202,6 @@ export async function withCaughtUp<T>(
   return caughtUp === null ? NOT_CAUGHT_UP : found
 }
 
-/**
- * Reads a string of a view. If it is missing, reads it again together with the caught-up flag, because the view may
- * have received it and caught up since the first read.
- * @returns null if the view does not contain the string
- */
-export async function readString(
-  reader: Pick<ViewReader, 'get'>,
-  view: string,
-  partition: number,
-  key: string,
-): Promise<string | null | typeof NOT_CAUGHT_UP> {
-  return (await reader.get(key)) ?? (await withCaughtUp(reader, view, partition, reader.get(key)))
-}
-
 /** Returns the partitions of a view that have not caught up yet. */
 export async function missingPartitions(reader: ViewReader, view: string, partitions: number): Promise<number[]> {
   const flags = await Promise.all(Array.from({ length: partitions }, (_, partition) => reader.get(caughtUpKey(view, partition))))

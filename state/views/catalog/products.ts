@@ -1,6 +1,6 @@
 import { type StoredProduct, storedProduct } from '../../../schemas/catalog/products/stored.ts'
 import type { CatalogProductState } from '../../../schemas/catalog/types.ts'
-import { type NOT_CAUGHT_UP, readString, type View, type ViewReader, viewTag } from '../view.ts'
+import { type NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 import { offerOperation } from './offers.ts'
 
 /**
@@ -38,13 +38,18 @@ export async function readProduct(
   return typeof text === 'string' ? parsedProduct(text) : text
 }
 
-/** Reads a product as the text that the view stores. If two texts are equal, the products are equal. */
+/**
+ * Reads a product as the text that the view stores. If two texts are equal, the products are equal. Returns
+ * NOT_CAUGHT_UP while the view is being filled. Until then, a missing product may exist, and a product that the view
+ * contains may have been changed or deleted since.
+ */
 export async function readProductText(
   reader: Pick<ViewReader, 'get'>,
   partition: number,
   productId: string,
 ): Promise<string | undefined | typeof NOT_CAUGHT_UP> {
-  return (await readString(reader, CATALOG_PRODUCTS_VIEW, partition, productKey(partition, productId))) ?? undefined
+  const text = reader.get(productKey(partition, productId))
+  return (await withCaughtUp(reader, CATALOG_PRODUCTS_VIEW, partition, text)) ?? undefined
 }
 
 const REVISION = '"revision":'

@@ -10,6 +10,7 @@ import {
   type ViewOperation,
   type ViewReader,
   viewTag,
+  withCaughtUp,
 } from '../view.ts'
 
 /**
@@ -277,8 +278,14 @@ async function pageOf(
 export const MAX_VERSIONS = 100
 
 /** Returns the newest versions after a first version, at most MAX_VERSIONS, oldest first. */
-export async function readVersions(reader: ListReader, partition: number, root: string): Promise<SnippetRecord[] | typeof NOT_CAUGHT_UP> {
-  const ids = await reader.zrevrange(versionsKey(partition, root), 0, MAX_VERSIONS - 1)
+export async function readVersions(
+  reader: ViewReader & ListReader,
+  partition: number,
+  root: string,
+): Promise<SnippetRecord[] | typeof NOT_CAUGHT_UP> {
+  const newest = reader.zrevrange(versionsKey(partition, root), 0, MAX_VERSIONS - 1)
+  const ids = await withCaughtUp(reader, SNIPPETS_VIEW, partition, newest)
+  if (ids === NOT_CAUGHT_UP) return NOT_CAUGHT_UP
   return await readSnippets(
     reader,
     ids.reverse().map((id) => [partition, id]),

@@ -34,6 +34,9 @@ async function openBrittle(folder: string, options?: OpenOptions): Promise<OpenM
     nearest(vector, count) {
       return broken.vectors === undefined ? model.nearest(vector, count) : Promise.reject(broken.vectors())
     },
+    similarTo(itemId, count) {
+      return broken.vectors === undefined ? model.similarTo(itemId, count) : Promise.reject(broken.vectors())
+    },
     score(features, rows) {
       if (broken.ranking) throw new Error('the trees are broken')
       return model.score(features, rows)
@@ -130,6 +133,18 @@ test.each<[string, () => Error]>([
   // Serving the list again does not extend its lifetime, so the list expires.
   api.state.now = START + LAST_LIST_MS
   expect((await list()).recommendations.some(({ explain }: Listed) => explain?.channel === 'trending')).toBe(true)
+})
+
+test.each<[string, () => Error]>([
+  ['fails', brokenIndex],
+  ['gets no answer in time', () => new SearchError('late', 'the search of the index took too long')],
+])('if a search of the vectors %s, the response with similar items says that it lacks them', async (_, error) => {
+  const { api } = await trainedApi()
+  const similar = async () => (await api.send('GET', '/api/v1/items/3/similar')).body
+  const whole = await similar()
+  expect([whole.similar_items.length > 0, whole.degraded]).toEqual([true, []])
+  broken.vectors = error
+  expect(await similar()).toEqual({ source_item: '3', similar_items: [], degraded: ['vectors'] })
 })
 
 test('a list that is served again names the model that made it, even if another model has been put in force since', async () => {
