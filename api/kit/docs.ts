@@ -14,6 +14,13 @@ export interface DocumentationRoute {
 
 const VERSION = '1.0.0'
 
+const DESCRIPTION = `Backend services on one stream engine.
+
+- Programs send a bearer token. A page sends its user's token once, to \`POST /api/v1/session\`. After that, the browser
+  sends a cookie, and the page sends the session's \`csrf_token\` in the header \`X-CSRF-Token\`.
+- Any request may have an \`X-Api-Key\`. The key identifies the caller to the rate limits and grants no access. An
+  unknown or revoked key gets 401 \`invalid_api_key\`.`
+
 /**
  * Content security policy of the page. The page runs only scripts from this server, so it works offline. "Try it out"
  * may call the public address. Inline styles are allowed, because Swagger UI sets them.
@@ -90,7 +97,7 @@ function openApiDocument(app: OpenAPIHono, services: readonly ServiceRoutes[], p
     info: {
       title: 'Millrace',
       version: VERSION,
-      description: 'Backend services on one stream engine.',
+      description: DESCRIPTION,
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     servers: [
