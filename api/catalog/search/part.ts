@@ -51,7 +51,7 @@ const MOST_SHARED = 200
 const CLOSING_MS = 2_000
 
 export interface SearchPart extends CatalogPart {
-  /** Runs a search and records it. Throws the errors of the route. */
+  /** Runs a search and records it. Throws the ApiErrors that the search route declares. */
   search(parameters: SearchParameters): Promise<SearchAnswerBody>
 }
 

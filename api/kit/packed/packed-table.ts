@@ -19,8 +19,8 @@ export interface Packing<V, P> {
   pack(value: V, view: DataView, at: number): void
   unpack(view: DataView, at: number): P
   /**
-   * Returns when an entry expires, in epoch ms; undefined if it never expires. The table rounds this time up to a
-   * second.
+   * Returns when an entry expires, in epoch ms; undefined if it never expires. The table rounds this time up to the
+   * next whole second.
    */
   expiresAt?(value: V): number | undefined
 }

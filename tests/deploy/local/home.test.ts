@@ -67,7 +67,7 @@ test('the evidence of a failed chaos run belongs to Millrace and survives a rese
   expect([existsSync(home.data), existsSync(kept)]).toEqual([false, true])
 })
 
-test('a reset accepts the draft of a lock that a killed start left behind', async () => {
+test('a reset deletes the data even if a draft lock file was left behind when npm start was killed', async () => {
   const home = openHome(folder())
   writeFileSync(join(home.path, 'lock.4711'), '')
   await resetHome(home.path)

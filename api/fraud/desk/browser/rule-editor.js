@@ -269,7 +269,7 @@ export function ruleEditor({ onFailure, onSuccess, background, onSaved }) {
 const keyOf = (rule) => rule?.rule_id ?? ''
 
 /**
- * Returns what the form shows for a rule. The values have the order of the fields.
+ * Returns what the form shows for a rule. The values are in the same order as the fields of the form.
  * @param {Rule} rule
  * @returns {Contents}
  */

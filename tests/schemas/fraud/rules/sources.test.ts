@@ -7,7 +7,7 @@ interface RecordSchema {
   readonly fields: readonly { readonly name: string; readonly type: unknown }[]
 }
 
-/** Returns the Avro type of the field at a path in `txn.scored`. Of a union with null, returns the other type. */
+/** Returns the Avro type of the field at a path in `txn.scored`. If it is a union with null, returns the other type. */
 function typeAt(path: string): unknown {
   let type: unknown = loadSchema('fraud/TxnScored')
   for (const name of path.split('.')) {

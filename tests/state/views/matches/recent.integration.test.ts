@@ -432,7 +432,7 @@ test('a swipe on a user whose match the view includes leaves no note about a mat
   expect(await swiped()).toEqual([true, false])
 })
 
-test('notes that the API writes after Redis was emptied remain when the sink clears the view to rebuild it', async () => {
+test('when the sink clears the view to rebuild it, it keeps the notes that the API wrote after Redis was emptied', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
