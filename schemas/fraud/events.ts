@@ -54,8 +54,9 @@ export function factsOf(request: CountedRequest): CountedFacts {
 }
 
 /**
- * Returns the events of a transaction, one for each entity's profile. The API adds the events to the transactions in
- * flight. The pipeline adds the same data to the profiles, but in packed rows.
+ * Returns the events of a transaction, one for the profile of each of its entities. The API adds these events, except
+ * the one of the merchant, to the transactions in flight. The pipeline adds the same data to the profiles, but in packed
+ * rows.
  */
 export function eventsOf(request: CountedRequest): EntityEvent[] {
   const { id, at, units, place, ids } = factsOf(request)
