@@ -102,7 +102,7 @@ test.each([
   ['DEDUCTED', [['DEDUCT', 2, 8, 0]]],
   ['RELEASED', [['RELEASE', 2, 10, 0]]],
   ['EXPIRED', [['EXPIRE', 2, 10, 0]]],
-] as const)('a cart that was %s moves the stock that it reserved, once', (outcome, movements) => {
+] as const)('the outcome %s of a cart moves the stock that the cart reserved once, even if the outcome is repeated', (outcome, movements) => {
   const { ask, moved, endCart, driver } = world()
   ask('RECEIVE', 10)
   ask('RESERVE_PART', 2, { reservation_id: CART })
