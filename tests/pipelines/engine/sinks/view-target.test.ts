@@ -109,7 +109,7 @@ test('for a deletion, `operationsFor` receives the value that the view holds for
   ])
 })
 
-test('a batch that the view already contains counts as applied, and any other position is a mismatch', async () => {
+test('if the store does not apply a batch, the batch counts as applied if the view already contains it, and otherwise as a mismatch', async () => {
   const { target, state } = world()
   state.applied = false
   const write = target.prepare({ partition, records: [], expected: 4, next: 6, caughtUp: false })
