@@ -123,7 +123,7 @@ test('if partitions are assigned to a busy member and revoked before it takes th
   await ownPartitions(returned, 2)
 })
 
-test('partitions without a committed offset are absent from the committed offsets', async () => {
+test('`committed` returns no entry for partitions without a committed offset', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const member = newMember(transport, uniqueName('group'), [topic])

@@ -173,7 +173,7 @@ test('a view of a topic that was deleted and created again is rebuilt, even if t
   expect(cleared).toEqual(['things 3'])
 })
 
-test('a view of a compacted topic is rebuilt if its last confirmation is dated more than an hour in the future', async () => {
+test('a view of a compacted topic is rebuilt if the time at which it was last complete is more than an hour in the future', async () => {
   const { target, state, cleared } = world({ 'cleanup.policy': 'compact' })
   state.stored = { next: 5, at: NOW + HOUR_MS }
   expect(await target.open(partition, facts)).toBe(5)
@@ -182,7 +182,7 @@ test('a view of a compacted topic is rebuilt if its last confirmation is dated m
   expect(cleared).toEqual(['things 3'])
 })
 
-test('a view of a compacted topic is rebuilt if its last confirmation is older than the retention of tombstones', async () => {
+test('a view of a compacted topic is rebuilt if it was last complete longer ago than the retention of tombstones', async () => {
   const usual = world({ 'cleanup.policy': 'compact' })
   usual.state.stored = { next: 5, at: NOW - 24 * HOUR_MS }
   expect(await usual.target.open(partition, facts)).toBe(5)

@@ -109,7 +109,7 @@ test('a restart reads no records that the state already contains', async () => {
   expect(rows()).toBe(before)
 })
 
-test('a restore collects records only if even small rows fill a batch', async () => {
+test('a restore collects records before it writes them only if the changelog is so long that even small rows would fill a batch', async () => {
   const [records, smallRowBytes] = [20, 16]
   const at = bench()
   const first = await at.worker(wordCount())

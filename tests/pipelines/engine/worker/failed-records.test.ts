@@ -142,7 +142,7 @@ test('the metrics count skipped records by source, stage and handling', async ()
   expect(await lettersOf(b)).toEqual([])
 })
 
-test.each(['succeeds', 'fails', 'is fenced'])('a record that fails during a commit is skipped exactly once: the commit %s', async (how) => {
+test.each(['succeeds', 'fails', 'is fenced'])('a record that fails while a commit is in flight is skipped exactly once: the commit %s', async (how) => {
   const b = bench()
   const worker = await b.worker(adding())
   await sendToAll(b, [1])
