@@ -67,7 +67,7 @@ test("another writer's schema is loaded once for all concurrent callers", async 
   expect(registry.requests).toBe(1)
 })
 
-test("the schema of another writer is accepted even if it has a default beyond 2^53", async () => {
+test('the schema of another writer is accepted even if it has a default beyond 2^53', async () => {
   const registry = memoryRegistry()
   const serdes = await openSerdes(registry, [points])
   const until = '{ "name": "until", "type": "long", "default": 9223372036854775807 }'
