@@ -105,7 +105,7 @@ test('committed offsets are returned with their metadata', async () => {
   expect(await member.committed(partitions)).toEqual(new Map([['t-0', { offset: 7, metadata: 'seven' }]]))
 })
 
-test('keys, values, timestamps and headers read back as written', async () => {
+test('keys, values, timestamps and headers are read back as written', async () => {
   const { transport } = opened(1)
   const producer = transport.producer({})
   const headers = [

@@ -103,7 +103,7 @@ test.each([
   ['RELEASED', [['RELEASE', 2, 10, 0]]],
   ['EXPIRED', [['EXPIRE', 2, 10, 0]]],
 ] as const)(
-  'the outcome %s of a cart moves the stock that the cart reserved once, even if the outcome is repeated',
+  'the outcome %s of a cart moves the reserved stock of the cart, and a repetition of the outcome moves nothing',
   (outcome, movements) => {
     const { ask, moved, endCart, driver } = world()
     ask('RECEIVE', 10)
