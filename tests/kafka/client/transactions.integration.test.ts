@@ -265,7 +265,7 @@ test('InitProducerId fences the older instance, which can neither commit nor rec
   ])
 })
 
-test('an instance that was replaced does not take the transactional id back, and its next init fails with the reason', async () => {
+test('the next init of an instance that was replaced fails with a ReplacedError, and does not fence the newer instance', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const transactionalId = uniqueName('slot')

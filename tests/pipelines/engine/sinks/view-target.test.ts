@@ -61,7 +61,7 @@ function world(config: Record<string, string> = {}, shown = view) {
 
 const record = (offset: number, value: string | null) => ({ offset, timestamp: 0, key: offset, value })
 
-test('a batch is applied as operations, with its offset and all topics of the view', async () => {
+test('the target passes a batch to the view store as operations, together with the offsets of the batch and all topics of the view', async () => {
   const { target, batches } = world()
   const batch = { partition, records: [record(4, 'a'), record(5, null)], expected: 4, next: 6, caughtUp: true, completeAt: NOW - 1 }
   expect(await target.prepare(batch)()).toEqual({ outcome: 'applied' })
@@ -124,7 +124,7 @@ test('if the store does not apply a batch, the batch counts as applied if the vi
   }
 })
 
-test('a probe finds that a view has lost its data', async () => {
+test('a probe of a view that has lost its data reports an offset mismatch', async () => {
   const { target, state } = world()
   Object.assign(state, { applied: false, position: undefined })
   expect(await target.prepare({ partition, records: [], expected: 6, next: 6, caughtUp: false })()).toEqual({ outcome: 'offset-mismatch' })

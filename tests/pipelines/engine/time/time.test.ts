@@ -125,7 +125,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
   },
 )
 
-test('a stage without a time handler does not count time markers as records', () => {
+test('a stage without a time handler does not process time markers as records', () => {
   const seen: unknown[] = []
   const marking = topology('marking', (t) => {
     const middle = t.repartition('middle', { key: utf8, value: numberFormat, partitions: 1 })
