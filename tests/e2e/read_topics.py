@@ -4,7 +4,7 @@ Standard input: {"brokers", "registry", "from": {topic: {partition: offset}}}. P
 their beginning.
 Prints {topic: {"next": {partition: offset}, "records": [...]}} for everything committed so far. 64-bit ids are text, and
 times are epoch ms. Tweets are printed without their text, and lists of trends with only some of their fields. A
-value of these topics that cannot be decoded is null. Values of all other topics are their bytes in Latin-1.
+tweet or list that cannot be decoded is null. Values of all other topics are printed as text in Latin-1.
 """
 
 import json

@@ -113,7 +113,7 @@ const clickhouse = ({ env, home }: Installation) =>
   createClient({ url: `http://${LOOPBACK}:${env.CLICKHOUSE_PORT}`, password: clickhousePassword({ path: home }) })
 
 test(
-  'npm start appears in the status, refuses a second start, continues with the same data after a stop, and deletes the data with --reset',
+  'the status lists the servers of npm start, a second start is refused, a restart keeps the data, and --reset deletes the data',
   async () => {
     const where = withFewServices(await installation())
     const first = run('start.ts', where)
@@ -161,7 +161,7 @@ test(
 )
 
 test(
-  'an npm start that is interrupted while it creates topics ends soon',
+  'if npm start is interrupted while it creates topics, it stops within a minute',
   async () => {
     const stack = run('start.ts', withFewServices(await installation()))
     await waitUntil(() => / registry +\d/.test(stack.output()), { what: 'registry', timeoutMs: READY_TIMEOUT_MS })
@@ -174,7 +174,7 @@ test(
 )
 
 test(
-  'after kill -9 the next start takes over the servers, and restarts a killed part',
+  'after npm start was killed with -9, the next npm start takes over the running servers, and restarts a server that is killed later',
   async () => {
     const where = withFewServices(await installation())
     const first = run('start.ts', where)

@@ -62,7 +62,7 @@ test('every process returns the list for a past time, but no list for a time mor
   }
 })
 
-test('a term that is blocked through one process disappears from present and past lists of the other process, and returns when it is unblocked', async () => {
+test('a term that is blocked through one process disappears from the current and past lists of the other process, and returns when it is unblocked', async () => {
   const [one, other] = system.apis
   const windowEnd = Math.floor(Date.now() / SECOND_MS) * SECOND_MS + 3 * MINUTE_MS
   await post({ woeid: ADANA, windowEnd, terms: Array.from({ length: 32 }, (_, index) => `#Term${index + 1}`) })
@@ -91,7 +91,7 @@ test('a term that is blocked through one process disappears from present and pas
   await expect.poll(() => shown(), { interval: 50 }).toEqual([range(1, 30), range(1, 30)])
 })
 
-test('a stream contains lists published through other processes, and ends when its own process stops', async () => {
+test('a stream delivers lists that were published through another process, and ends in an orderly way when its own process stops', async () => {
   const [one, other] = system.apis
   const windowEnd = Math.floor(Date.now() / SECOND_MS) * SECOND_MS + 4 * MINUTE_MS
   await post({ woeid: KONYA, windowEnd, terms: ['#First'] })

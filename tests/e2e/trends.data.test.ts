@@ -156,7 +156,7 @@ const countsOf = (list: ListBody): Counted[] =>
     variants: variants.map((name) => foldTerm(name) ?? '').sort(),
   }))
 
-test('every region has its true top 30, with the counts of an offline computation', async () => {
+test('the list of every region equals the top 30 of an offline computation, with the same counts', async () => {
   const lists = await fullLists()
   let withTrends = 0
   for (const [woeid, list] of lists) {
@@ -228,7 +228,7 @@ test('every process serves a posted list', async () => {
 })
 
 describe('history', () => {
-  test('matches the offline count of every minute for a city, a country and the world', async () => {
+  test('the history of a term contains the offline count of every minute, for a city, a country and the world', async () => {
     const [api] = system.apis
     const events = recording.events.map((term) => ({ woeid: WORLD, term }))
     for (const { woeid, term } of [...[TOKYO, JAPAN, WORLD].map((each) => ({ woeid: each, term: 'frompython' })), ...events]) {

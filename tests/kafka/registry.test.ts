@@ -53,7 +53,7 @@ test('registering sends the schema and returns its id', async () => {
   expect(seen[0].init.body).toBe('{"schema":"\\"string\\""}')
 })
 
-test('the schema of a registration is known without another request, even while the registry is unavailable', async () => {
+test('after a registration, the client returns the schema without another request, even while the registry is unavailable', async () => {
   const { seen, deps } = scripted(answer(200, { id: 7 }), refusedConnection)
   const client = registryClient({ url: 'http://registry' }, deps)
   expect(await client.schemaById(await client.register('orders-value', '"string"'))).toBe('"string"')
@@ -86,7 +86,7 @@ test('a missing schema has its own error, and a later call finds the schema if i
   expect(await client.schemaById(3)).toBe('"long"')
 })
 
-test('a schema that a registry server does not have yet is found at the next address a second later', async () => {
+test('if a registry server does not have a schema yet, the client requests the schema from the next address a second later', async () => {
   const { seen, sleeps, deps } = scripted(missing, answer(200, { schema: '"long"' }))
   const client = registryClient({ url: 'http://one, http://two' }, deps)
   expect(await client.schemaById(3)).toBe('"long"')
@@ -94,14 +94,14 @@ test('a schema that a registry server does not have yet is found at the next add
   expect(seen.map(({ url }) => new URL(url).host)).toEqual(['one', 'two'])
 })
 
-test('if the first address is down, the second question about a missing schema goes to a server that has not answered yet', async () => {
+test('if the first address is down and the second server does not have a schema, the client requests the schema from the third server', async () => {
   const { seen, deps } = scripted(refusedConnection, missing, answer(200, { schema: '"long"' }))
   const client = registryClient({ url: 'http://one, http://two, http://three' }, deps)
   expect(await client.schemaById(3)).toBe('"long"')
   expect(seen.map(({ url }) => new URL(url).host)).toEqual(['one', 'two', 'three'])
 })
 
-test('many missing schemas delay their readers by at most ten seconds a minute', async () => {
+test('however many schemas are missing, the client waits for them for at most ten seconds a minute', async () => {
   const { sleeps, deps } = scripted(missing)
   const client = registryClient({ url: 'http://registry' }, deps)
   for (let id = 1; id <= 50; id++) await expect(client.schemaById(id)).rejects.toThrow(SchemaNotFoundError)
@@ -187,7 +187,7 @@ test('the error after invalid answers shows the beginning of the last answer, an
   expect(await client.schemaById(3)).toBe('"long"')
 })
 
-test('a 404 means a missing schema only with the error code of the registry, and a schema of another format counts as missing', async () => {
+test('a 404 counts as a missing schema only if it contains the error code of the registry, and a schema of another format counts as missing', async () => {
   const { deps } = scripted(
     answer(404, { message: 'no Route matched' }),
     answer(200, { schemaType: 'PROTOBUF', schema: 'syntax = "proto3";' }),

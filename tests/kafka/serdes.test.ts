@@ -40,7 +40,7 @@ test('raw values need no registry', async () => {
   expect(bytesOf(serdes.codecFor(notes), 'hi').toString()).toBe('hi')
 })
 
-test('using a topic that was not opened throws', async () => {
+test('using a topic that was not passed to openSerdes throws', async () => {
   const serdes = await openSerdes(memoryRegistry(), [notes])
   expect(() => serdes.codecFor(points)).toThrow('topic points was not passed to openSerdes')
 })
@@ -67,7 +67,7 @@ test("another writer's schema is loaded once for all concurrent callers", async 
   expect(registry.requests).toBe(1)
 })
 
-test("another writer's schema may have a default beyond 2^53", async () => {
+test('the schema of another writer is accepted even if it has a default beyond 2^53', async () => {
   const registry = memoryRegistry()
   const serdes = await openSerdes(registry, [points])
   const until = '{ "name": "until", "type": "long", "default": 9223372036854775807 }'
@@ -77,7 +77,7 @@ test("another writer's schema may have a default beyond 2^53", async () => {
   expect(serdes.codecFor(points).decode(bytes, 0, bytes.length)).toEqual({ x: 3 })
 })
 
-test('a schema that is nested too deeply to be parsed counts as missing, so that its values do not stop their readers', async () => {
+test('a schema that is nested too deeply to be parsed counts as missing, so that values with this schema do not stop their readers', async () => {
   const deep = `{"type": "int", "note": ${'['.repeat(20_000)}${']'.repeat(20_000)}}`
   const { schemas } = await openSerdes({ ...memoryRegistry(), schemaById: async () => deep }, [])
   expect(await schemas.load(1)).toBe('not-found')
@@ -97,7 +97,7 @@ test('an unknown schema id is requested again only after a pause', async () => {
   expect(schemas.get(1)).toBe('int')
 })
 
-test('if the registry is unreachable, the call fails, and the next call asks again at once', async () => {
+test('if the registry is unreachable, loading a schema fails, and the next call requests the schema again at once', async () => {
   const registry = memoryRegistry()
   await registry.register('points-value', '"int"')
   const { schemas } = await openSerdes(registry, [])

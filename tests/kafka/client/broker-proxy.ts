@@ -2,8 +2,8 @@ import type { AddressInfo } from 'node:net'
 import { createServer, connect as dial, type Server, type Socket } from 'node:net'
 
 /**
- * API keys of the requests that tests count or interfere with, and of the requests whose responses contain addresses of
- * brokers that the proxy replaces.
+ * API keys of the requests that tests count or interfere with, and of the requests in whose responses the proxy
+ * replaces the addresses of brokers.
  */
 const API = {
   produce: 0,
@@ -22,8 +22,8 @@ const API = {
 export type ApiName = keyof typeof API
 
 /**
- * A fault that affects exchanges of a request and its response. `edit` gets and returns the response without its 4-byte
- * length.
+ * A fault that the proxy causes in exchanges, each of which is a request and its response. `edit` gets and returns the
+ * response without its 4-byte length.
  */
 export interface Interference {
   readonly api: ApiName
@@ -32,8 +32,9 @@ export interface Interference {
   /** The number of exchanges to let pass first. Default 0. */
   readonly after?: number
   /**
-   * `lose-request`: the broker never receives the request. `lose-response`: the broker processes it, but the client
-   * receives no response. `cut`: like `lose-response`, and the connection closes. `edit`: changes the response.
+   * `lose-request`: the broker never receives the request. `lose-response`: the broker processes the request, but the
+   * client receives no response. `cut`: like `lose-response`, and the proxy closes the connection. `edit`: the function
+   * `edit` changes the response.
    */
   readonly action: 'lose-request' | 'lose-response' | 'cut' | 'edit'
   readonly edit?: (response: Buffer) => Buffer

@@ -55,7 +55,7 @@ const sent = Object.entries(protocol).flatMap(([name, value]) =>
   typeof value === 'object' && value !== null && 'api' in value && value !== protocol.apiVersionsV3 ? [[name, value.api.key] as const] : [],
 )
 
-test('the next test covers more than 15 requests of the protocol package', () => {
+test('the list of requests for the next test has more than 15 entries', () => {
   expect(sent.length).toBeGreaterThan(15)
 })
 
@@ -63,7 +63,7 @@ test.each(sent)('a broker that does not support %s is refused', (_, key) => {
   expect(() => refuseOldBroker(broker({ [key]: undefined }), 'b:1')).toThrow(' is needed')
 })
 
-test('a broker without the requests of transaction version 2 is accepted if the cluster has not enabled this version', () => {
+test('a broker without the request versions of transaction version 2 is accepted if the cluster has not enabled transaction version 2', () => {
   expect(() => refuseOldBroker(broker({ 0: [3, 11], 26: [0, 4], 28: [0, 4] }, 1, 1), 'b:1')).not.toThrow()
 })
 

@@ -72,7 +72,7 @@ const REQUEST_TIMEOUT_MS = 30_000
 /**
  * Returns a function that creates connections to brokers. The brokers whose ports are in `hanging` accept requests, but
  * never answer them.
- * @param asked receives the port of each request
+ * @param asked receives the port to which each request is sent
  */
 function connectionsTo(runtime: ManualRuntime, hanging: ReadonlySet<number>, asked: number[]): NewConnection {
   return () => {
@@ -92,7 +92,7 @@ function connectionsTo(runtime: ManualRuntime, hanging: ReadonlySet<number>, ask
   }
 }
 
-test('while a broker hangs, only the first metadata request waits for it, and once it has recovered, it gets requests again', async () => {
+test('while a broker hangs, only the first metadata request waits for it, and after its recovery the broker gets requests again', async () => {
   const runtime = manualRuntime()
   const options = kafkaOptions.parse({ brokers: ['127.0.0.1:9092', '127.0.0.1:9093'], clientId: 'test' })
   const asked: number[] = []

@@ -37,7 +37,7 @@ function controlled() {
   }
 }
 
-test('if a dropped connection fails to open later, the connection that replaced it stays in use', async () => {
+test('if a connection is dropped while it opens, and its opening fails later, the connection that has replaced it stays in use', async () => {
   const [first, second, third] = [controlled(), controlled(), controlled()]
   third.succeed()
   const next = [first, second, third]

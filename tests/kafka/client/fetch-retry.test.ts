@@ -10,7 +10,7 @@ import { manualRuntime } from '../../../runtime/manual.ts'
 const LONGEST_PAUSE_MS = 1_100
 const STEP_MS = 10
 
-test('a position that becomes due while the loop looks for due positions is fetched in a later turn', async () => {
+test('if a position becomes due just after the retry loop has found that it is not due, a later turn of the loop fetches it', async () => {
   const runtime = manualRuntime()
   const state = new FetchPosition({ topic: 'payments', partition: 0 }, 7, 'fail', 3)
   const cluster = { refresh: async () => {} } as unknown as Cluster
@@ -27,8 +27,8 @@ test('a position that becomes due while the loop looks for due positions is fetc
     },
   }
   const retry = openFetchRetry({ runtime } as unknown as Context, cluster, new Map([['payments-0', state]]), hooks)
-  // After a few failed attempts, the retry is so far in the future that the loop looks for due positions before the
-  // retry.
+  // After these failed attempts, the pause before the retry is long, so the loop looks for due positions before the
+  // retry is due.
   for (let attempt = 0; attempt < 8; attempt++) retry.postpone(state)
   retry.refreshSoon()
   for (let passed = 0; passed < 2 * LONGEST_PAUSE_MS && fetches === 0; passed += STEP_MS) {
@@ -56,7 +56,7 @@ test('a new position does not wait for the planned retry of a position that has 
   await nextTurn()
   expect(refreshed).toEqual([['payments', 'refunds']])
   expect(fresh.retryAt).toBe(0)
-  // The retry of the other position still takes place at its time.
+  // The retry of the failing position still takes place at its planned time.
   runtime.advance(LONGEST_PAUSE_MS)
   await nextTurn()
   expect(refreshed).toHaveLength(2)

@@ -61,7 +61,7 @@ function waitOf(request: Buffer): number {
   return request.readInt32BE(CLIENT_ID_AT + 2 + clientIdBytes + 1)
 }
 
-test('after an empty response the broker may wait for the longer idle time, but after data only for the normal time', async () => {
+test('after an empty response, a request lets the broker wait for data for the longer idle time; after a response with data, only for the normal time', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const proxy = await brokerProxy(brokers)
@@ -108,7 +108,7 @@ test('a new partition does not wait for the pending request for silent partition
   const fetcher = transport.fetcher({ maxWaitMs: 50, idleWaitMs: () => 5_000 })
   const requests = (count: number) =>
     waitUntil(() => proxy.requests('fetch').length >= count, { what: `${count} requests`, timeoutMs: DEADLINE_MS })
-  // For each silent partition, the first response is empty, and the proxy loses the next one.
+  // For each silent partition, the first response is empty, and the proxy loses the second response.
   proxy.interfere({ api: 'fetch', after: 1, action: 'lose-response' })
   fetcher.assign({ topic, partition: 0 }, 0, 'fail')
   await requests(2)
@@ -118,8 +118,8 @@ test('a new partition does not wait for the pending request for silent partition
 
   fetcher.assign({ topic, partition: 2 }, 0, 'fail')
   expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the new partition')))).toEqual(['of the new one'])
-  // For the new partition, the fetcher has abandoned one of the two unanswered requests. It must fetch the silent
-  // partition of that request again. The other silent partition still waits for its lost response.
+  // To fetch the new partition, the fetcher has abandoned one of the two unanswered requests. It must fetch the silent
+  // partition of the abandoned request again. The other silent partition still waits for its lost response.
   append(producer, topic, 0, 'of a silent one')
   append(producer, topic, 1, 'of a silent one')
   await commit(producer)
@@ -150,7 +150,7 @@ test('partitions that are assigned again do not wait for the responses to their 
   await fetcher.close()
 })
 
-test('silent partitions that were assigned at different times end up in one request', async () => {
+test('silent partitions that were assigned at different times share one request in the end', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 2)
   const proxy = await brokerProxy(brokers)
@@ -262,7 +262,7 @@ test('while a partition is paused, only the other partitions return records, and
   expect(valuesOf(flatten(rest.filter(({ partition }) => partition === 0)))).toEqual(texts)
 })
 
-test('without polls, the fetches stop; with a small limit, polls take turns between partitions; no record is lost', async () => {
+test('without polls, the fetcher stops sending requests; polls with a small limit take turns between partitions; no record is lost', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 2)
   const producer = await newProducer(direct)
@@ -343,7 +343,7 @@ test.each(['none', 'zstd'] as const)(
         expect(bytes).toBeLessThanOrEqual(Math.max(limitBytes ?? Infinity, 32 * KIB) + 64 * KIB)
         for (const { partition, nextOffset } of data) {
           expect(fetcher.position({ topic, partition })).toBe(nextOffset)
-          // The fetcher keeps the rest of a response while the partition is paused, and drops the rest when the
+          // The fetcher keeps the unread rest of a response while the partition is paused, and drops it when the
           // partition is assigned again.
           if (read.length % 3 === 0) {
             fetcher.pause({ topic, partition })

@@ -204,7 +204,7 @@ test('a partition that was assigned and revoked before the owner took the assign
   expect(reports.map((heartbeat) => heartbeat.owned)).toEqual([[{ topicId: 'id-of-t', partitions: [1] }]])
 })
 
-test('while a heartbeat that reports the owned partitions is unanswered, the member delivers no earlier assignment, because the heartbeat may have given up partitions of that assignment', async () => {
+test('while a report of the owned partitions is unanswered, the member does not deliver an assignment that it received before the report, because the report may give up some of the assigned partitions', async () => {
   const intervalMs = 60_000
   const { member, heartbeats, release } = scripted([
     { assignment: [1], intervalMs },
@@ -219,8 +219,9 @@ test('while a heartbeat that reports the owned partitions is unanswered, the mem
   member.acknowledge(owned)
   await expect.poll(() => heartbeats.length).toBe(2)
   await member.heartbeat()
-  // The owner was busy with the first assignment until now. In the meantime, the coordinator has revoked partition 0.
-  // When this report arrives, the coordinator assigns the partition to another member.
+  // The owner was busy with the first assignment until now, so its report lacks partition 0 of the second assignment.
+  // In the meantime, the coordinator has revoked partition 0. It assigns the partition to another member as soon as
+  // this report arrives.
   member.acknowledge(owned)
   expect(member.takeEvent()).toBeUndefined()
   await expect.poll(() => heartbeats.length).toBe(4)
@@ -230,7 +231,7 @@ test('while a heartbeat that reports the owned partitions is unanswered, the mem
   await expect.poll(() => member.takeEvent()).toEqual({ type: 'assignment', partitions: owned })
 })
 
-test('the stall thread gets the owned partitions of a member before the response to the next heartbeat arrives', async () => {
+test('the stall thread gets the owned partitions immediately after `acknowledge`, before the next heartbeat is answered', async () => {
   const sessions: KeptSession[] = []
   const guarded = { update: (session: KeptSession) => void sessions.push(session), takeEpoch: () => undefined, release: () => {} }
   const stallGuard: StallGuard = { guard: () => guarded, close: async () => {} }
@@ -261,7 +262,7 @@ test('a member still reports the partitions that it owns if a broker does not kn
   for (const owned of [...reports, sessions.at(-1)?.owned]) expect(owned).toEqual([{ topicId: 'id-of-t', partitions: [1] }])
 })
 
-test('a response to a heartbeat from before the rejoin brings no assignment', async () => {
+test('if the response to a heartbeat from before the rejoin is processed late, the member drops the assignment in it', async () => {
   const lookUp = Promise.withResolvers<void>()
   let isUnknown = false
   let lookUps = 0
@@ -297,7 +298,7 @@ test('a response to a heartbeat from before the rejoin brings no assignment', as
   expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: [{ topic: 't', partition: 1 }] })
 })
 
-test('an acknowledgement is sent immediately, instead of with the next regular heartbeat', async () => {
+test('`acknowledge` sends a heartbeat immediately instead of waiting for the next regular heartbeat', async () => {
   const { member, heartbeats } = scripted([{ assignment: [0], intervalMs: 60_000 }, { intervalMs: 60_000 }])
   await member.join()
   member.acknowledge([{ topic: 't', partition: 0 }])
@@ -391,7 +392,7 @@ test('a fenced member reports that it was fenced and stops its heartbeats, and r
   expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: [{ topic: 't', partition: 0 }] })
 })
 
-test('a member whose producer was fenced can rejoin even if the member itself was not fenced, and it starts with no partitions', async () => {
+test('a member that was not fenced can also rejoin, for example because its producer was fenced, and it then starts with no partitions', async () => {
   const { member, heartbeats } = scripted([
     { memberEpoch: 4, assignment: [0], intervalMs: 60_000 },
     { memberEpoch: 4, assignment: [0], intervalMs: 60_000 },
@@ -453,14 +454,14 @@ test('leaving sends epoch -1 and ends the heartbeats', async () => {
   await expect(member.heartbeat()).rejects.toThrow('is left')
 })
 
-test('a member that leaves but keeps its place in the group stops without sending a request', async () => {
+test('a member that leaves with `keepPlace` sends no request to the coordinator', async () => {
   const { member, heartbeats } = scripted([{ memberEpoch: 1, intervalMs: 60_000 }])
   await member.join()
   await member.leave({ keepPlace: true })
   expect(heartbeats.map(({ epoch }) => epoch)).toEqual([0])
 })
 
-test('after a rebalance during a stall, the member continues with the epoch that the stall thread received, and asks for its assignment', async () => {
+test('after a rebalance during a stall, the member continues with the epoch that the stall thread received, and requests its assignment', async () => {
   const sessions: KeptSession[] = []
   let released = 0
   let guardedEpoch: number | undefined
@@ -499,7 +500,7 @@ test('leaving the group takes no longer than its time limit, even if a heartbeat
   expect(waits).toContain(3_000)
 })
 
-test('a broker that hangs does not delay a member that leaves while its heartbeat needs metadata', async () => {
+test('a member can leave although the response to its heartbeat requires metadata from a broker that hangs', async () => {
   let isHanging = false
   const refresh = () => (isHanging ? new Promise<void>(() => {}) : Promise.resolve())
   const topicName = (id: string) => (isHanging ? undefined : id)
@@ -512,7 +513,7 @@ test('a broker that hangs does not delay a member that leaves while its heartbea
   expect(heartbeats.map(({ epoch }) => epoch)).toEqual([0, 1])
 })
 
-test('a broker that hangs does not keep a member from leaving the group while the member is rejoining', async () => {
+test('a member can leave while its rejoin waits for metadata from a broker that hangs', async () => {
   let isHanging = false
   const refresh = () => (isHanging ? new Promise<void>(() => {}) : Promise.resolve())
   const { member, heartbeats } = scripted([{ memberEpoch: 1, intervalMs: 60_000 }], { refresh })

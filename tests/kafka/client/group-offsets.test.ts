@@ -10,8 +10,8 @@ import { silent } from './harness.ts'
 const REFUSALS = 15
 
 /**
- * Repeats a request that the broker refuses `REFUSALS` times for each of these member epochs, and then accepts. After
- * the last refusal of each epoch, a heartbeat brings the next epoch.
+ * Repeats a request that the broker first refuses `REFUSALS` times for each of these member epochs, and then accepts.
+ * After the last refusal of an epoch, the next heartbeat returns the following epoch.
  */
 async function refusedFor(epochs: readonly number[]): Promise<void> {
   const runtime = { ...systemRuntime(silent), sleep: async () => {} }
@@ -37,7 +37,7 @@ async function refusedFor(epochs: readonly number[]): Promise<void> {
   )
 }
 
-test('each member epoch has a limit of its own for requests that the broker refuses because of the epoch', async () => {
+test('if the broker refuses a request because of its member epoch, each new epoch allows the full number of repetitions', async () => {
   await expect(refusedFor([1, 2])).resolves.toBeUndefined()
   await expect(refusedFor([1, 1])).rejects.toThrow(MemberFenced)
 })

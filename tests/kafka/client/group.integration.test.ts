@@ -34,7 +34,8 @@ beforeAll(async () => {
 const SESSION_TIMEOUT_MS = 6_000
 /**
  * Time limit for events that must happen before the session of a lost member times out. Members that own only some of
- * the partitions send a heartbeat every second, so their sessions end no earlier than five seconds after their loss.
+ * the partitions send a heartbeat every second, so their sessions end no earlier than five seconds after the member is
+ * lost.
  */
 const BEFORE_TIMEOUT_MS = SESSION_TIMEOUT_MS - 1_500
 
@@ -95,7 +96,7 @@ test('a second member gets partitions only after the first member has revoked th
   await ownPartitions(first, 4)
 })
 
-test('a member gives up partitions that it got and lost again while it was busy', async () => {
+test('if partitions are assigned to a busy member and revoked before it takes the assignment, another member gets them', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 4)
   const groupId = uniqueName('group')
@@ -122,7 +123,7 @@ test('a member gives up partitions that it got and lost again while it was busy'
   await ownPartitions(returned, 2)
 })
 
-test('partitions without a committed offset are absent from the committed offsets', async () => {
+test('`committed` returns no entry for partitions without a committed offset', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -216,7 +217,7 @@ test('a member whose process was killed is removed by another member before its 
   expect(Date.now() - killedAt).toBeLessThan(BEFORE_TIMEOUT_MS)
 })
 
-test('a member with a new id waits for the session timeout of the killed member', async () => {
+test('a new member with another id gets the partitions of a killed member only after the session timeout', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const groupId = uniqueName('group')

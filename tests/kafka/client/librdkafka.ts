@@ -15,7 +15,10 @@ export interface Librdkafka {
   read(transport: Transport, partition: TopicPartition): Promise<ReadRecord[]>
 }
 
-/** Returns a client that runs librdkafka. If Python or its package is unavailable, skips the test and says why. */
+/**
+ * Returns a client that runs librdkafka. If Python or its package is unavailable, skips the test and reports the
+ * reason.
+ */
 export async function librdkafka(context: TestContext, brokers: string): Promise<Librdkafka> {
   try {
     await pythonEnvironment('confluent')

@@ -89,7 +89,7 @@ test('a member whose process has been restarted with another address is not remo
   expect(ids()).toBe('ab')
 })
 
-test('a single wrong check removes nobody', async () => {
+test('a member is not removed because of a single wrong check of its address', async () => {
   const { watch, mistakenOnce, asked, ids } = group('ab', 'a')
   mistakenOnce.add('http://b')
   expect(await watch.look()).toBe(false)

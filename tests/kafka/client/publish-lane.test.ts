@@ -141,7 +141,7 @@ test('a lane keeps up to five batches in flight, in order, and collects later re
   expect(opened.order).toEqual(['a'])
 })
 
-test('an acknowledgement settles all earlier batches', () => {
+test('the acknowledgement of a batch also settles all earlier batches', () => {
   const opened = openEstablishedLane()
   const batches = ['a', 'b', 'c'].flatMap((value) => {
     opened.append(value)

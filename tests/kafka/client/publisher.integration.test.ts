@@ -108,7 +108,7 @@ test('records that arrive within the minimum interval between requests share the
 })
 
 test.for(['lose-request', 'lose-response', 'cut'] as const)(
-  '%s: every record is written once and in order',
+  'although produce requests are affected by the fault %s, every record is written once and in order',
   AT_FIRST_TRY,
   async (action) => {
     const proxy = await throughProxy()
@@ -149,7 +149,7 @@ test('when the broker is killed and restarted, every record is written once and 
   for (const partition of [0, 1]) expect(await one.values(partition)).toEqual(numbers(count))
 })
 
-test('a record that is too large for its topic fails alone and is never resent', async () => {
+test('a record that is too large for its topic fails without the other records of its batch, and is not sent again', async () => {
   const proxy = await throughProxy()
   const one = await opened(proxy.address, { config: { 'max.message.bytes': '10000' } })
   const large = 'x'.repeat(20_000)

@@ -30,7 +30,7 @@ test('if the system permits no further threads, the stall guard does not throw, 
   expect(logged).toHaveLength(3)
 })
 
-test('a thread that has ended is started again after a minute', async () => {
+test('if its thread ends, the stall guard starts a new thread after a minute', async () => {
   const threads: Worker[] = []
   const onThread = (thread: Worker) => void threads.push(thread)
   process.on('worker', onThread)

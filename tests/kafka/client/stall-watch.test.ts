@@ -71,7 +71,7 @@ function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', 
   }
 }
 
-test('while the event loop keeps turning, the thread neither connects nor sends', async () => {
+test('while the event loop keeps turning, the thread neither connects nor sends heartbeats heartbeats', async () => {
   const { pass, opened, epochs } = watched()
   await pass(60_000, { turning: true })
   expect([opened(), epochs]).toEqual([0, []])
@@ -110,7 +110,7 @@ test('if a rebalance during the stall changes the epoch, the thread continues wi
   expect(beats.epoch).toBe(6)
 })
 
-test('an answer that arrives after the member has passed on a later epoch does not restore the earlier epoch', async () => {
+test('if the member passes a later epoch to the thread while a heartbeat is unanswered, the answer does not restore the earlier epoch', async () => {
   const { pass, watch, beats, epochs, holdAnswers } = watched()
   const answer = holdAnswers()
   await pass(3_000)
@@ -121,14 +121,14 @@ test('an answer that arrives after the member has passed on a later epoch does n
   expect(epochs).toEqual([4, 7])
 })
 
-test('the next check retries unanswered heartbeats', async () => {
+test('the next check retries a heartbeat that has failed, without waiting for the heartbeat interval', async () => {
   const { pass, times, beats } = watched([{ type: 'again' }, 'throws', { type: 'kept', epoch: 4 }])
   await pass(5_000)
   expect(times).toEqual([2_000, 3_000, 4_000])
   expect(beats.count).toBe(1)
 })
 
-test('the thread sends no more heartbeats in this stall for a member that the group refuses', async () => {
+test('after the group has refused a heartbeat of a member, the thread sends no more heartbeats for this member during the stall', async () => {
   const { pass, epochs, beats } = watched([{ type: 'lost' }])
   await pass(20_000)
   expect([epochs.length, beats.count]).toEqual([1, 0])

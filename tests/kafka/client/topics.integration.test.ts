@@ -31,14 +31,14 @@ test('ensureTopics creates missing topics with their configuration, and leaves e
   expect((await transport.offsets([{ topic: first, partition: 2 }], 'end')).get(`${first}-2`)).toBe(0)
 })
 
-test('a different partition count causes an error that names both counts', async () => {
+test('if an existing topic has a different partition count, ensureTopics fails with an error that names both counts', async () => {
   const transport = await connected(brokers)
   const name = await newTopic(transport, 2)
   await expect(transport.ensureTopics([{ name, partitions: 3 }])).rejects.toMatchObject({ code: 'PARTITION_COUNT_MISMATCH', fatal: true })
   await expect(transport.ensureTopics([{ name, partitions: 3 }])).rejects.toThrow(`topic ${name} has 2 partitions, but 3 are declared`)
 })
 
-test('an unknown setting causes an error with the reason from the broker', async () => {
+test('if a setting of a new topic is unknown, ensureTopics fails with the reason from the broker', async () => {
   const transport = await connected(brokers)
   await expect(transport.ensureTopics([{ name: uniqueName('bad'), partitions: 1, config: { 'no.such.setting': '1' } }])).rejects.toThrow(
     /INVALID_CONFIG.*no\.such\.setting/,
@@ -75,7 +75,7 @@ test('an unreachable address is ignored if another address works', async () => {
   expect(await transport.partitionCounts([])).toEqual(new Map())
 })
 
-test('maxBatchBytes returns the limit of the topic, or else the limit of the broker', async () => {
+test('maxBatchBytes returns the limit of each topic, which is the limit of the broker by default', async () => {
   const transport = await connected(brokers)
   const [plain, large] = [await newTopic(transport), await newTopic(transport, 1, { 'max.message.bytes': '4194304' })]
   expect(await transport.maxBatchBytes([plain, large])).toEqual(

@@ -37,7 +37,7 @@ test('topic creation is retried while all brokers are fenced, for example just a
   expect(asked()).toBe(2)
 })
 
-test('a replication factor that the cluster cannot reach fails at once', async () => {
+test('if the cluster cannot reach the replication factor of a topic, the creation of the topic fails at once', async () => {
   const { create, asked } = refusing([TOO_FEW, TOO_FEW])
   await expect(create()).rejects.toMatchObject({ code: 'INVALID_REPLICATION_FACTOR', fatal: true })
   expect(asked()).toBe(1)

@@ -171,7 +171,7 @@ test('full batches that are flushed early in the background are part of the next
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(expected)
 })
 
-test('a commit that starts during an empty flush sends its records', async () => {
+test('a commit that starts during a flush without full batches sends all of its records', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
@@ -265,7 +265,7 @@ test('InitProducerId fences the older instance, which can neither commit nor rec
   ])
 })
 
-test('an instance that was replaced does not take the transactional id back, and its next init fails with the reason', async () => {
+test('the next init of an instance that was replaced fails with a ReplacedError, and does not fence the newer instance', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const transactionalId = uniqueName('slot')
@@ -297,9 +297,9 @@ async function impatientProducer() {
   return { proxy, transport, topic, producer }
 }
 
-test('a producer that misses the response with its raised epoch does not mistake that epoch for the epoch of another instance', async () => {
+test('if the response with a new epoch is lost, the producer does not conclude that another instance has replaced it', async () => {
   const { proxy, transport, topic, producer } = await impatientProducer()
-  // One call has time for at most two requests, so the first call fails.
+  // Three responses are lost, but a call of `init` has time for at most two requests, so the first call fails.
   proxy.interfere({ api: 'initProducerId', action: 'lose-response', times: 3 })
   await expect(producer.init()).rejects.toMatchObject({ name: 'TransportError', fatal: false })
   await waitUntil(() => producer.init().then(() => true), { what: 'an answer to init', timeoutMs: DEADLINE_MS })
@@ -347,7 +347,7 @@ test('other clients can abort the open transaction of a dead producer without af
 })
 
 test(
-  'a zombie that was replaced in the group can commit neither its offsets (KIP-447) nor the records with them',
+  'a zombie that was replaced in the group can commit neither its offsets (KIP-447) nor the records of the same transaction',
   AT_FIRST_TRY,
   async () => {
     const proxy = await throughProxy()
@@ -444,7 +444,7 @@ test('after commits and aborts, the records of the next transaction are written 
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(expected)
 })
 
-test('an abort with an unanswered batch requests a new epoch, and the batch never becomes visible', async () => {
+test('if a batch is unanswered, the abort of its transaction requests a new epoch, and the batch never becomes visible', async () => {
   const { proxy, topic, producer } = await impatientProducer()
   append(producer, topic, 0, 'first')
   await commit(producer)
@@ -462,7 +462,7 @@ test('an abort with an unanswered batch requests a new epoch, and the batch neve
   expect(valuesOf(await readToEnd(direct, { topic, partition: 0 }))).toEqual(['first', 'by another'])
 })
 
-test('after an abort that could not be carried out, the producer commits nothing until init', async () => {
+test('after an abort has failed, the producer commits nothing until init', async () => {
   const { proxy, topic, producer } = await impatientProducer()
   append(producer, topic, 0, 'first')
   await commit(producer)

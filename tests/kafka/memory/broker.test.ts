@@ -105,7 +105,7 @@ test('committed offsets are returned with their metadata', async () => {
   expect(await member.committed(partitions)).toEqual(new Map([['t-0', { offset: 7, metadata: 'seven' }]]))
 })
 
-test('keys, values, timestamps and headers read back as written', async () => {
+test('keys, values, timestamps and headers are read back as written', async () => {
   const { transport } = opened(1)
   const producer = transport.producer({})
   const headers = [
@@ -197,7 +197,7 @@ test('a paused partition returns nothing, an unassigned partition is removed, an
 test.each([
   ['earliest', 2],
   ['latest', 3],
-] as const)('an offset that retention has deleted is reset to %s', (reset, expected) => {
+] as const)('an offset whose record retention has deleted is reset to %s', (reset, expected) => {
   const { transport, broker } = opened(1)
   for (const text of ['a', 'b', 'c']) broker.append('t', 0, { timestamp: 1, key: null, value: Buffer.from(text), headers: [] })
   broker.log('t', 0).truncateBefore(2)

@@ -209,7 +209,7 @@ test('a response may end inside an aborted transaction, before its marker', () =
   expect(valuesOf(read(response, { aborted: [{ producerId: 1, firstOffset: 0 }] }))).toEqual(['2 committed'])
 })
 
-test('the end of a response carries the epoch of the leader that appended the last complete batch', () => {
+test('endOfBatches returns the offset after the last complete batch, and the epoch of the leader that appended this batch', () => {
   const [old, young, cut] = [4, 6, 7].map((epoch, offset) => {
     const batch = batchOf([textRecord('a')], { baseOffset: offset })
     batch.writeInt32BE(epoch, LEADER_EPOCH_AT)
@@ -293,7 +293,7 @@ test('for any byte limit, reading a response in pieces gives the same records in
 const BOMB_BYTES = 65 * 1_048_576
 
 test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)(
-  'a %s batch that would decompress to more than 64 MiB is refused or replaced by a stand-in',
+  'a %s batch that would decompress to more than 64 MiB is refused, or replaced by a stand-in if the caller requests this',
   (codec) => {
     const bomb = batchOf([{ ...textRecord('bomb', 7_000), value: Buffer.alloc(BOMB_BYTES) }, textRecord('lost')], { baseOffset: 1, codec })
     const records = Buffer.concat([batchOf([textRecord('a')]), bomb, batchOf([textRecord('b')], { baseOffset: 3, codec })])
@@ -333,7 +333,7 @@ test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)(
   },
 )
 
-test('a decompressor accepts data of exactly the maximum size but no more, and lz4 and snappy data declare their unpacked size', () => {
+test('a decompressor accepts data of up to exactly the maximum size, and the unpacked size that lz4 and snappy data declare is read correctly', () => {
   const repetitive = fc.array(fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 40 }), fc.integer({ min: 1, max: 3_000 })), {
     minLength: 1,
     maxLength: 6,

@@ -5,7 +5,7 @@ import { VarintCursor, varintSize, varlongSize, writeVarint, writeVarlong } from
 
 const MAX_SAFE = 2 ** 52
 
-test('32-bit varints are read back as written, and have the computed size', () => {
+test('32-bit varints are read back as written, and their size is computed correctly', () => {
   fc.assert(
     fc.property(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), (value) => {
       const buffer = Buffer.alloc(16, 0xff)
@@ -19,7 +19,7 @@ test('32-bit varints are read back as written, and have the computed size', () =
   )
 })
 
-test('64-bit varints of integers within ±2^52 are read back as written, and have the computed size', () => {
+test('64-bit varints of integers within ±2^52 are read back as written, and their size is computed correctly', () => {
   fc.assert(
     fc.property(fc.oneof(fc.integer(), fc.integer({ min: -MAX_SAFE, max: MAX_SAFE })), (value) => {
       const buffer = Buffer.alloc(16, 0xff)
@@ -32,7 +32,7 @@ test('64-bit varints of integers within ±2^52 are read back as written, and hav
   )
 })
 
-test('64-bit integers within ±2^52 are written as Buffer reads them, and are read back as written', () => {
+test('64-bit integers within ±2^52 are written in the format that readBigInt64BE reads, and are read back as written', () => {
   fc.assert(
     fc.property(fc.integer({ min: -MAX_SAFE, max: MAX_SAFE }), (value) => {
       const buffer = Buffer.alloc(8)

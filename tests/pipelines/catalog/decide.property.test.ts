@@ -178,7 +178,7 @@ test('once all periods of a variant are over, the variant has its regular price 
   )
 })
 
-test('the emitted records about skus add up to the skus that the product uses', () => {
+test('the emitted records about skus, applied in order, give the skus that the product uses', () => {
   fc.assert(
     fc.property(histories, fc.boolean(), (history, deletes) => {
       const used = new Set<string>()

@@ -333,7 +333,7 @@ test('a replacement with the price of a period that has ended since the last run
   expect(view(String(ID))?.product.variants).toMatchObject([{ price_cents: 700 }])
 })
 
-test('during a period, a replacement with the regular or the reduced price changes the compare price of the price that it repeats', () => {
+test('during a period, a replacement that repeats the regular or the reduced price can change the compare price of this price', () => {
   const { ask, create, driver, view } = opened()
   create([offer('a', 1_000, { compare_price: 1_200 })])
   ask(newPrice(FIRST, 700, { ends_at: driver.now + 10 * MINUTE_MS }))
@@ -362,7 +362,7 @@ test('the price history names who planned each period, even if several periods b
   ])
 })
 
-test('a period that is planned during another period keeps the regular compare price', () => {
+test('a period that is planned during another period has the regular compare price, and not that of the other period', () => {
   const { ask, create, driver } = opened()
   create([offer('a', 1_000, { compare_price: 1_500 })])
   const ends_at = driver.now + MINUTE_MS

@@ -119,7 +119,7 @@ test('an expired entry counts as missing, even before the timer has removed it',
   expect(decideBlocklist(state!, UNBLOCK, due)).toEqual({ answer: { outcome: 'not_found' } })
 })
 
-test('a new entry outlives the timer of the previous entry', () => {
+test('a new entry is not removed by the timer of the previous entry', () => {
   const { ask, view, driver } = world()
   const { id, block } = entry('CARD_HASH', 'c1', { ttl_hours: 1 })
   ask(id, block)
@@ -131,7 +131,7 @@ test('a new entry outlives the timer of the previous entry', () => {
   expect(view(id)).toBeUndefined()
 })
 
-test('a permanent entry outlives the timer of the removed entry that it replaces', () => {
+test('a permanent entry is not removed by the timer of the removed entry that it replaces', () => {
   const { ask, view, driver } = world()
   const { id, block } = entry('USER', 'u2', { ttl_hours: 1 })
   ask(id, block)

@@ -137,7 +137,7 @@ test('a transaction that is repeated within a day counts once, and the published
   expect(driver.metrics.dropped.get('counted_before')).toBe(2)
 })
 
-test('ids are forgotten after a day', () => {
+test('the ids of counted transactions are forgotten after a day', () => {
   const { driver, send } = profilesDriver()
   const ids = () => [...driver.store<KeyedStore<string, number>>('counted').scan()].map(([id]) => id)
   send(pay({ id: 'old' }))

@@ -183,7 +183,7 @@ describe('rules', () => {
 })
 
 describe('lists', () => {
-  test('are created once, replaced and deleted, and contain each value once', () => {
+  test('a list is created once, can be replaced and deleted, and contains each value once', () => {
     const { list, published, audit, driver } = settingsDriver()
     expect(list('replace_list', 'bad', ['a'])).toEqual({ outcome: 'not_found' })
     expect(list('create_list', 'bad', ['a', 'b', 'a'])).toMatchObject({
@@ -212,7 +212,7 @@ describe('lists', () => {
     ])
   })
 
-  test('cannot be deleted while an enabled rule reads them, even if no API has seen the rule yet', () => {
+  test('a list cannot be deleted while an enabled rule reads it, even if no API has received the rule yet', () => {
     const { list, rule, published } = settingsDriver()
     list('create_list', 'bad', ['a'])
     rule('create_rule', 'reader', { condition: "inList('b\\u0061d', payer.user_id)" })
@@ -223,7 +223,7 @@ describe('lists', () => {
     expect(list('delete_list', 'bad')).toMatchObject({ outcome: 'removed' })
   })
 
-  test('have at most 10,000 values and 1 MiB each, and there are at most 100', () => {
+  test('a list has at most 10,000 values and 1 MiB, and there are at most 100 lists', () => {
     const { list } = settingsDriver()
     const numbered = (count: number) => Array.from({ length: count }, (_, index) => String(index))
     expect(list('create_list', 'long', numbered(10_001))).toEqual({ outcome: 'limit', limit: 'A list may have at most 10000 values.' })
@@ -239,7 +239,7 @@ describe('lists', () => {
 })
 
 describe('snoozes', () => {
-  test('expire, and the audit records each expiration', () => {
+  test('snoozes expire, and the audit records each expiration', () => {
     const { snooze, published, audit, driver } = settingsDriver()
     const until = driver.now + 2 * HOUR_MS
     const answer = snooze(2)
@@ -256,7 +256,7 @@ describe('snoozes', () => {
     ])
   })
 
-  test('of the same rule and entity replace each other, and can be ended', () => {
+  test('a new snooze of the same rule and entity replaces the previous snooze, and a snooze can be ended early', () => {
     const { snooze, endSnooze, published, driver } = settingsDriver()
     const { snooze: first } = snooze(1) as { snooze: { snooze_id: string } }
     const second = snooze(5) as { snooze: { snooze_id: string } }
@@ -270,7 +270,7 @@ describe('snoozes', () => {
     expect(published().get('counts')?.counts).toEqual({ revision: 3, lists: 0, snoozes: 0 })
   })
 
-  test('cannot be ended once they have expired, even before they are removed', () => {
+  test('an expired snooze cannot be ended, even before it is removed', () => {
     const { snooze } = settingsDriver()
     const { snooze: stored } = snooze(1) as { snooze: FraudSnooze }
     const command = settingsCommand('end_snooze', { rule_id: stored.rule_id })
@@ -279,7 +279,7 @@ describe('snoozes', () => {
     expect([outcomeAt(stored.until - 1), outcomeAt(stored.until)]).toEqual(['removed', 'not_found'])
   })
 
-  test('need a rule, last at most 30 days, and number at most 10,000', () => {
+  test('a snooze needs an existing rule and lasts at most 30 days, and there are at most 10,000 snoozes', () => {
     const { snooze } = settingsDriver()
     expect(snooze(1, { rule_id: 'none' })).toEqual({ outcome: 'rule_not_found' })
     expect(snooze(721)).toMatchObject({ outcome: 'limit', limit: 'A snooze may last at most 720 hours.' })
@@ -297,7 +297,7 @@ describe('models', () => {
   const policy = policyRecord({ ...DEFAULT_POLICY, thresholds: { review: 500, block: 800 } })
   const versions = { payment_fraud: '2' }
 
-  test('are assigned together with their policy, and the policy has its own version number', () => {
+  test('models are assigned together with their policy, and the policy has its own version number', () => {
     const { models, published, audit } = settingsDriver()
     expect(models('assign_models', { versions, policy })).toMatchObject({
       outcome: 'models',
@@ -351,7 +351,7 @@ describe('models', () => {
     ])
   })
 
-  test('can be rolled back step by step, and each step creates a new version of the policy', () => {
+  test('models can be rolled back step by step, and each step creates a new version of the policy', () => {
     const { models } = settingsDriver()
     expect(models('roll_back_models')).toEqual({ outcome: 'no_previous_models' })
     models('assign_models', { versions, policy })

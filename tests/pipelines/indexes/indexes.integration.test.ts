@@ -51,7 +51,7 @@ test('searches use an index only when the index is complete, and the index follo
   await eventually(found).toEqual(expected())
 })
 
-test('an index without records is complete at once', async () => {
+test('the index of a topic without records is complete at once', async () => {
   const { startKeeper, startSink, found, write } = world()
   startKeeper()
   startSink()

@@ -27,7 +27,10 @@ export type Input =
   | { readonly topic: 'seller'; readonly seller: Seller }
   | { readonly topic: 'own'; readonly seller_id: bigint; readonly product_id: number; readonly status: SellerProduct['status'] | null }
 
-/** Runs the topology `catalog`, and keeps its output. */
+/**
+ * Creates a driver for the topology `catalog`. `newest` contains the last document of each product that `written` has
+ * read, and `leaders` the best sellers of each category.
+ */
 export function documentsDriver(options: TestDriverOptions = {}) {
   const driver = testDriver(catalogTopology, { startAt: NOON, ...options })
   const newest = new Map<number, CatalogDocument>()

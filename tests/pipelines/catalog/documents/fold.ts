@@ -77,7 +77,7 @@ function newestRows(changes: readonly InventoryChange[]): InventoryChange[] {
   return [...rows.values()]
 }
 
-/** Returns the movements without repetitions: each version of a row once. */
+/** Returns each movement once, although the log may contain it twice. Each movement has its own version of the row. */
 function movementsOnce(changes: readonly InventoryChange[]): InventoryChange[] {
   return [...new Map(changes.map((change) => [`${change.variant_id} ${change.warehouse_id} ${change.version}`, change])).values()]
 }

@@ -77,7 +77,7 @@ test('an image counts as referenced if a product in any partition has it', async
   expect(await referencedIn(imageReferences, reader, { partitions: 2, hashes: ['a', 'b'], madeBefore: HOUR })).toEqual(new Set(['b']))
 })
 
-test('if a sweep ends before all smaller forms of an image are removed, the next sweep removes the rest', async () => {
+test('if a sweep fails before it has removed the smaller forms of an image, the next sweep removes them', async () => {
   const { store, keep, sweep, formsOf } = await opened()
   const orphan = await keep('orphan')
   const cut = { ...store, smaller: { ...store.smaller, remove: () => Promise.reject(new Error('the disk failed')) } }

@@ -15,8 +15,9 @@ const FIRST_STOCK = 10
 const HELD_MS = 1_000
 
 /**
- * One step of a random history. `named` selects one of the reservations that exist at the time of the step, unless it
- * is `NO_NAME`. `chosen` selects one of those that belong to carts. Both wrap around at the number of candidates.
+ * One step of a random history. `named` is `NO_NAME`, or the index of one of the reservations that exist at the time of
+ * the step. `chosen` is the index of one of the reservations that belong to carts. Both indexes are taken modulo the
+ * number of candidates.
  */
 type Step =
   | {
@@ -33,8 +34,8 @@ type Step =
 const NO_NAME = -1
 const NO_VERSION = -1
 /**
- * A line of a command: index of the variant, index of the warehouse, and quantity. For a cart, the highest warehouse
- * index means no warehouse. For other commands, it means the first warehouse.
+ * A line of a command: index of the variant, index of the warehouse, and quantity. In commands for carts, the highest
+ * warehouse index means no warehouse. In other commands, it means the first warehouse.
  */
 const line = fc.tuple(fc.nat(1), fc.nat(2), fc.integer({ min: 1, max: 4 }))
 const step: fc.Arbitrary<Step> = fc.oneof(

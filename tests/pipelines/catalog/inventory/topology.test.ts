@@ -102,19 +102,22 @@ test.each([
   ['DEDUCTED', [['DEDUCT', 2, 8, 0]]],
   ['RELEASED', [['RELEASE', 2, 10, 0]]],
   ['EXPIRED', [['EXPIRE', 2, 10, 0]]],
-] as const)('a cart that was %s moves the stock that it reserved, once', (outcome, movements) => {
-  const { ask, moved, endCart, driver } = world()
-  ask('RECEIVE', 10)
-  ask('RESERVE_PART', 2, { reservation_id: CART })
-  moved()
-  expect(ask('DEDUCT', 1, { reservation_id: CART })).toMatchObject({ outcome: 'reservation_in_cart' })
-  expect(ask('DEDUCT', 1)).toMatchObject({ outcome: 'reservation_ended' })
-  endCart(outcome)
-  expect(moved()).toEqual(movements)
-  endCart(outcome)
-  driver.advanceWallClock(2 * PART_MS)
-  expect(moved()).toEqual([])
-})
+] as const)(
+  'the outcome %s of a cart moves the reserved stock of the cart, and a repetition of the outcome moves nothing',
+  (outcome, movements) => {
+    const { ask, moved, endCart, driver } = world()
+    ask('RECEIVE', 10)
+    ask('RESERVE_PART', 2, { reservation_id: CART })
+    moved()
+    expect(ask('DEDUCT', 1, { reservation_id: CART })).toMatchObject({ outcome: 'reservation_in_cart' })
+    expect(ask('DEDUCT', 1)).toMatchObject({ outcome: 'reservation_ended' })
+    endCart(outcome)
+    expect(moved()).toEqual(movements)
+    endCart(outcome)
+    driver.advanceWallClock(2 * PART_MS)
+    expect(moved()).toEqual([])
+  },
+)
 
 test("stock reserved for a cart is released a minute after the cart's extended end if no record reports the end of the cart", () => {
   const { ask, moved, endCart, driver } = world()

@@ -4,7 +4,7 @@ import { memoryStock } from './memory-stock.ts'
 
 const PRODUCT = 7
 
-test('a variant can be in at most 1,000 warehouses, and the warehouses that have it can receive more', () => {
+test('a variant can be in at most 1,000 warehouses, and these warehouses can receive more stock of the variant', () => {
   const stock = memoryStock()
   function receive(warehouse: number, variant: number) {
     const lines = [{ variant_id: PRODUCT * 256 + variant, warehouse_id: `w${warehouse}`, quantity: 1, offer: 'FOR_SALE' as const }]

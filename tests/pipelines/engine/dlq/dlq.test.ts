@@ -89,7 +89,7 @@ test('a replay of large dead letters is divided into transactions of about 8 MiB
   expect(counts).toEqual([12, 1])
 })
 
-test('if the source partition of a dead letter no longer exists, nothing is replayed, however many transactions come before this dead letter', async () => {
+test('if the source partition of any selected dead letter no longer exists, the replay fails before its first transaction', async () => {
   const driver = testDriver(doubling(0), { startAt: Date.UTC(2026, 0, 1) })
   const memory = memoryTransport(driver.broker)
   const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
@@ -221,7 +221,7 @@ test('dead letters are read to the end of their topic even if the topic has lost
   expect(await readDeadLetters(shortened, 'doubling')).toHaveLength(3)
 })
 
-test('the list says so if there is no dead-letter topic', async () => {
+test('if there is no dead-letter topic, the list reports this', async () => {
   let out = ''
   const { transport } = withDeadLetters()
   const deps = { transport, decoder: async () => () => undefined, names: async () => [], print: (text: string) => (out += text) }

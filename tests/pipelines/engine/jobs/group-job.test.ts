@@ -90,7 +90,7 @@ test('another process continues after the last completed request', async () => {
   await eventually(reported).toEqual(['a one', 'b two'])
 })
 
-test('a process that continues names the leader epoch of the last completed request, so that it notices if the log has lost completed requests since then', async () => {
+test('a process that takes over the job fetches with the leader epoch of the last completed request, so that it detects whether the log has lost completed requests', async () => {
   const { start, order, reported, epochs } = world()
   const first = start('a', clerk('a'))
   order('one')
@@ -101,7 +101,7 @@ test('a process that continues names the leader epoch of the last completed requ
   await eventually(() => epochs.slice(before)).toEqual([EPOCH])
 })
 
-test('if the topic of the requests was created again, a process that continues reads it from its beginning and names no leader epoch', async () => {
+test('if the topic of the requests was created again, a process that takes over the job reads the topic from its beginning, without a leader epoch', async () => {
   const { start, order, reported, epochs, broker } = world()
   const first = start('a', clerk('a'))
   order('one')
@@ -182,7 +182,7 @@ test('once a turn has completed a request, the job no longer counts as failing, 
   expect(pauses).toEqual([500, 2_000, 500])
 })
 
-test('a turn that has found no request for a second ends a series of failures', async () => {
+test('a job no longer counts as failing once a turn has waited a second without finding a request', async () => {
   const { start } = world()
   const { runtime, pauses } = pausesOf()
   let attempts = 0
@@ -297,7 +297,7 @@ test('a turn reads the newest value of each key that earlier turns have publishe
   ])
 })
 
-test('a turn that has lost the job cannot publish several records together either', async () => {
+test('a turn that has lost the job cannot publish records with publishAll', async () => {
   const { broker, start, reported } = world()
   let zombie: Turn | undefined
   let isOver = false
@@ -321,7 +321,7 @@ test('a turn that has lost the job cannot publish several records together eithe
   expect(reported()).toEqual([])
 })
 
-test('if one of several records cannot be published, later transactions do not contain the other records either', async () => {
+test('if publishAll fails because of one of its records, later transactions do not contain the other records', async () => {
   const { start, reported } = world()
   let refusal: unknown
   start('a', async (turn) => {

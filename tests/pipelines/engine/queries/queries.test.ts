@@ -35,7 +35,7 @@ test('a query for a key returns the committed value, its position and the time u
   expect((await one.get('/state/words/totals?key_hex=6265')).body).toMatchObject({ key_hex: '6265', value: 2 })
 })
 
-test('a query to either of two workers finds a key, because a worker without the key names the owner of the key', async () => {
+test('a query for a key can be sent to either of two workers, because a worker that does not own the key redirects the query to the owner', async () => {
   const at = bench()
   const workers = [await hosted(at), await hosted(at)]
   const words = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
@@ -150,7 +150,7 @@ test('a worker that gets no more data reports the time up to which its data was 
   await until(async () => ((await state())?.asOf ?? 0) > stoodAt, 'data arrives again')
 })
 
-test('answers for timers, windowed counters and numeric keys are typed, and a query may name a partition', async () => {
+test('queries from code return typed values of timers and windowed counters, even for numeric keys, and can name a partition', async () => {
   const { worker, send } = bench()
   const orders = numberTopic('orders', 3)
   const hour = 3_600_000
@@ -232,7 +232,7 @@ test('a refused parameter is named, and a parameter that only range queries acce
   expect(await messageOf('key=a&limit=3')).toMatch(/^the parameter limit is not allowed with a key; with a key, the parameters are: key/)
 })
 
-test('a partition whose owner has no address is not ready', async () => {
+test('a query for a partition whose owner has no address gets the answer not_ready', async () => {
   const at = bench()
   const one = await hosted(at)
   await one.ready()
@@ -256,7 +256,7 @@ test('if a token is set, queries require it; without a token, a worker that list
   expect(await exposed.get(path)).toMatchObject({ status: 403, body: { error: 'queries_off' } })
 })
 
-test('a partition is not ready while the brokers do not report its owner', async () => {
+test('while the brokers do not report the owner of a partition, a query for the partition gets the answer not_ready', async () => {
   const at = bench()
   const one = await hosted(at)
   await one.ready()

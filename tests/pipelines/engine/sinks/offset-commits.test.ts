@@ -3,7 +3,7 @@ import type { MemberlessGroup } from '../../../../kafka/transport.ts'
 import type { Lane } from '../../../../pipelines/engine/sinks/lane.ts'
 import { offsetCommits } from '../../../../pipelines/engine/sinks/offset-commits.ts'
 
-test('while Kafka is away, only the first failed commit of a sink is logged, and its recovery', async () => {
+test('while Kafka is unavailable, a sink logs only the first failed commit, and later the recovery', async () => {
   let isDown = true
   const events: string[] = []
   const note = (_fields: object, event: string) => void events.push(event)

@@ -50,7 +50,7 @@ function start(sinks: readonly Sink[]): readonly Sink[] {
 
 const lanesOf = (sinks: readonly Sink[]) => sinks.map((sink) => sink.lanes().length)
 
-test('when one of several processes with different services is killed, its partitions move only to processes that run the same service, and return after it restarts', async () => {
+test('when a process is killed, its partitions move only to processes that run the same services, and return after it has restarted', async () => {
   const { broker, kafka } = await world()
   const url = await testStack().redis()
   const redis = new Redis(url)

@@ -191,7 +191,7 @@ test.each(['lost', 'unanswered'] as const)('an insert that was %s is in the tabl
   expect(inserts).toEqual([[1], [2, 3]])
 })
 
-test('an insert whose response was lost is retried if the table contains rows of lost records with higher offsets', async () => {
+test('a failed insert is retried even if the table contains rows of lost records with the same and higher offsets', async () => {
   const { store, inserts, state } = memoryTable()
   inserts.push([7, 8])
   const target = await tableTarget({ table: eventsTable }, store)
@@ -306,7 +306,7 @@ test('a sink stops if its table was filled from a former topic of the same name,
   expect(state.topicId).toBe('id')
 })
 
-test('a table without rows of a partition is filled from the beginning of a topic that was recreated', async () => {
+test('if a topic was recreated and the table has no rows of its partition, the table is filled from the beginning, despite a committed offset', async () => {
   const { store, state } = memoryTable()
   state.topicId = 'former'
   const target = await tableTarget({ table: eventsTable }, store)

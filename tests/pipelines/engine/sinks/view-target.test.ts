@@ -61,7 +61,7 @@ function world(config: Record<string, string> = {}, shown = view) {
 
 const record = (offset: number, value: string | null) => ({ offset, timestamp: 0, key: offset, value })
 
-test('a batch is applied as operations, with its offset and all topics of the view', async () => {
+test('the target passes a batch to the view store as operations, together with the offsets of the batch and all topics of the view', async () => {
   const { target, batches } = world()
   const batch = { partition, records: [record(4, 'a'), record(5, null)], expected: 4, next: 6, caughtUp: true, completeAt: NOW - 1 }
   expect(await target.prepare(batch)()).toEqual({ outcome: 'applied' })
@@ -109,7 +109,7 @@ test('for a deletion, `operationsFor` receives the value that the view holds for
   ])
 })
 
-test('a batch that the view already contains counts as applied, and any other position is a mismatch', async () => {
+test('if the store does not apply a batch, the batch counts as applied if the view already contains it, and otherwise as a mismatch', async () => {
   const { target, state } = world()
   state.applied = false
   const write = target.prepare({ partition, records: [], expected: 4, next: 6, caughtUp: false })
@@ -124,7 +124,7 @@ test('a batch that the view already contains counts as applied, and any other po
   }
 })
 
-test('a probe finds that a view has lost its data', async () => {
+test('a probe of a view that has lost its data reports an offset mismatch', async () => {
   const { target, state } = world()
   Object.assign(state, { applied: false, position: undefined })
   expect(await target.prepare({ partition, records: [], expected: 6, next: 6, caughtUp: false })()).toEqual({ outcome: 'offset-mismatch' })
@@ -173,7 +173,7 @@ test('a view of a topic that was deleted and created again is rebuilt, even if t
   expect(cleared).toEqual(['things 3'])
 })
 
-test('a view of a compacted topic is rebuilt if its last confirmation is dated more than an hour in the future', async () => {
+test('a view of a compacted topic is rebuilt if the time at which it was last complete is more than an hour in the future', async () => {
   const { target, state, cleared } = world({ 'cleanup.policy': 'compact' })
   state.stored = { next: 5, at: NOW + HOUR_MS }
   expect(await target.open(partition, facts)).toBe(5)
@@ -182,7 +182,7 @@ test('a view of a compacted topic is rebuilt if its last confirmation is dated m
   expect(cleared).toEqual(['things 3'])
 })
 
-test('a view of a compacted topic is rebuilt if its last confirmation is older than the retention of tombstones', async () => {
+test('a view of a compacted topic is rebuilt if it was last complete longer ago than the retention of tombstones', async () => {
   const usual = world({ 'cleanup.policy': 'compact' })
   usual.state.stored = { next: 5, at: NOW - 24 * HOUR_MS }
   expect(await usual.target.open(partition, facts)).toBe(5)

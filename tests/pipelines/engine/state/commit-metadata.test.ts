@@ -43,7 +43,7 @@ test('a committed offset names the leader epoch of each changelog, and the event
   expect(streamTimeOf(found.get('orders-1')?.metadata ?? '')).toBe(7)
 })
 
-test('an unknown epoch and an unknown event time are left out', () => {
+test('the metadata contains neither unknown epochs nor an unknown event time', () => {
   expect(epochsFrom([PLACE], committed({ [FIRST.topic]: 4 }, -1), IDS)).toEqual([
     [FIRST.topic, 4],
     [SECOND.topic, -1],

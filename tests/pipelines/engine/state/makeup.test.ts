@@ -13,7 +13,7 @@ test('members that do not subscribe to any of the sources are learners', () => {
   expect(makeupOf(peers, SOURCES)).toEqual({ active: ['a', 'c'], learners: ['b'] })
 })
 
-test('learners become active in the order of their ids, and each learner prepares for the group that will exist at that time', () => {
+test('learners become active in the order of their ids, and each learner prepares for the group that will exist when it becomes active', () => {
   const makeup = { active: ['b', 'e'], learners: ['a', 'c', 'd'] }
   expect(nextMembers(makeup, 'b')).toEqual(['a', 'b', 'e'])
   expect(nextMembers(makeup, 'a')).toEqual(['a', 'b', 'e'])

@@ -6,7 +6,7 @@ import { rangeOwner, standbyOwners } from '../../../../pipelines/engine/state/pl
 const memberIds = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 6 }).map((ids) => ids.sort())
 const counts = fc.integer({ min: 1, max: 13 })
 
-test("a partition is placed where the group's assignor puts it", () => {
+test('rangeOwner returns the member to which the assignor of the group assigns a partition', () => {
   fc.assert(
     fc.property(memberIds, counts, (members, partitions) => {
       const broker = memoryBroker()

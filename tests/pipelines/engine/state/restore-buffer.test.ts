@@ -7,7 +7,7 @@ import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import type { StateSession } from '../../../../state/stores/store.ts'
 
 const ROOMY_BYTES = 1_000_000
-/** Numbers of keys from a range that is either very small or so large that hardly any key repeats. */
+/** Generates key numbers from a range that is either very small or so large that hardly any key repeats. */
 const keyNumber = fc.oneof(fc.nat(3), fc.nat(1_000_000))
 const record = fc.record({ partition: fc.nat(1), key: keyNumber, value: fc.option(fc.string({ maxLength: 3 })) })
 
@@ -114,7 +114,7 @@ test('rows are written in the order of their keys, each key once', () => {
   expect(rowsOf(session).get('a')).toBe('a4')
 })
 
-test('if the log is in the order of its keys for long, records are written immediately until one is out of order', () => {
+test('after 100,000 records in the order of their keys, records are written immediately, until a record is out of order', () => {
   const log = logs()
   const keyOf = (i: number) => `k${String(i).padStart(6, '0')}`
   const inOrder = 100_500
@@ -173,7 +173,7 @@ test('a changelog with few keys is written after a million records', () => {
   expect(session.position(changelog.positionName)).toBe(1)
 })
 
-test('the position of a log that ends without records, for example with the marker of a transaction, is written', () => {
+test('if the last fetch of a log returns no records, for example only a transaction marker, its position is still written', () => {
   const log = logs()
   log.append('a', '1')
   const session = memoryBackend().session('t')

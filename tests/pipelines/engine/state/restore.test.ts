@@ -109,7 +109,7 @@ test('a restart reads no records that the state already contains', async () => {
   expect(rows()).toBe(before)
 })
 
-test('a restore collects records only if even small rows fill a batch', async () => {
+test('a restore collects records before it writes them only if the changelog is so long that even small rows would fill a batch', async () => {
   const [records, smallRowBytes] = [20, 16]
   const at = bench()
   const first = await at.worker(wordCount())
@@ -212,7 +212,7 @@ test('state that is older than the retention of tombstones is restored from scra
 test('state that was written while the clock was far ahead is restored from scratch if other workers have written since', () =>
   isLoadedAnew(inDays(2), undefined))
 
-test('an interrupted restore does not make old state count as fresh, because the restore has not read the tombstones at the end', async () => {
+test('an interrupted restore does not make old state count as fresh, because it has not read the tombstones at the end of the changelog', async () => {
   const at = bench()
   const { backend, rows } = counted()
   const first = await counting(at, backend)
@@ -421,7 +421,7 @@ test('a restore waits while the database is overloaded, but running tasks do not
   expect(Object.fromEntries(at.latest(wordCounts))).toEqual({ a: 2, b: 2, c: 2, d: 1, e: 1, f: 1 })
 })
 
-test('when a restore ends, its state is marked as complete and has the start positions, even if no record follows', async () => {
+test('when a restore ends, the stored state is marked as complete and contains the input positions, even if no record is processed afterwards', async () => {
   const at = bench()
   const first = await at.worker(wordCount())
   at.send(lines, 'ann', 'a b c d e f')

@@ -107,7 +107,7 @@ test('a second worker keeps copies of the tasks of the first worker, and continu
   expect(at.latest(wordCounts).get('a')).toBe(21)
 })
 
-test('a copy answers queries on request, and reports its role and how far it is behind', async () => {
+test('a standby copy answers queries that permit standby copies, and reports its role and how far it is behind', async () => {
   const at = bench()
   const workers = [await at.worker(standing, { address: 'http://one' }), await at.worker(standing, { address: 'http://two' })]
   await until(() => at.broker.groups.members('words').length === 2, 'both workers are members')

@@ -87,7 +87,7 @@ test.each(Object.keys(NODES))('a %s may use what it declares', (kind) => {
   expect(used).toBeGreaterThan(0)
 })
 
-test('a time handler is limited to its declaration even after it has yielded', () => {
+test('even after it has yielded, a time handler can use only the stores that it declares', () => {
   const closing = (stores: (all: KeyedStore<string, number>[]) => KeyedStore<string, number>[]) =>
     topology('closing', (t) => {
       const [mine, others] = ['mine', 'others'].map((name) => keyedStore(name, { key: utf8, value: numberFormat }))

@@ -399,14 +399,14 @@ test('a row that cannot be written stops the worker if a tick between the record
   )
 })
 
-test('while records are checked, the changelog still gets each changed row once', () => {
+test('while rows are checked after each record, each changed row is still written to the changelog only once', () => {
   const driver = testDriver(adding({ produce: 'drop' }), { commit: 'manual' })
   for (const value of [ROW_NOT_ENCODABLE, 1, 2, 3]) driver.pipe(orders, 'a', value, { partition: 0 })
   driver.settle()
   expect(driver.read({ ...totals, name: 'adding-sums-changelog', partitions: 2 }).map(({ value }) => value)).toEqual([6])
 })
 
-test('if a row cannot be encoded, only the retried records are processed with checks of their rows, and later records without', () => {
+test('after a row could not be encoded, the rows of the retried records are checked, but not the rows of later records', () => {
   let encoded = 0
   const sumFormat: typeof numberFormat = {
     ...numberFormat,

@@ -33,7 +33,7 @@ function recordedOutputs() {
   return { emitted, outputs: taskOutputs(producer, codecs, counts) }
 }
 
-test('successive records with equal keys get the right key bytes and partition', () => {
+test('each record gets the right key bytes and partition, even if successive records have equal keys', () => {
   const keys = fc.constantFrom('a', 'b', 'a long key')
   const step = fc.record({ topic: fc.constantFrom(first, second), key: keys, by: fc.option(keys, { nil: undefined }), asks: fc.boolean() })
   fc.assert(
@@ -50,7 +50,7 @@ test('successive records with equal keys get the right key bytes and partition',
   )
 })
 
-test('a record gets the whole milliseconds of a timestamp, as in Kafka', () => {
+test('the timestamps of emitted records are truncated to whole milliseconds', () => {
   const { emitted, outputs } = recordedOutputs()
   outputs.emit(first, 'a', 'x', 0, { timestamp: 1_000.9 })
   outputs.broadcast(second, 'a', 'x', -0.5, undefined)

@@ -79,7 +79,7 @@ test.each([
   expect(queue.queuedBytes).toBe(bytes)
 })
 
-test('a queue releases processed records even if it never becomes empty', async () => {
+test('a queue releases the memory of processed records even if it never becomes empty', async () => {
   const queue = emptyQueue()
   const processed: WeakRef<Buffer>[] = []
   let offset = 0

@@ -291,7 +291,7 @@ test('with the policy "fail", a batch that is too large when decompressed stops 
   expect(() => task.run(() => false)).toThrow(/unreadable_batch: the record batch at offset 1/)
 })
 
-test('even if a batch from two sources exceeds the cache, each value is decoded only once', () => {
+test('even if the stored values for a batch from two sources exceed the cache, each of them is decoded only once', () => {
   let decoded = 0
   const counted: typeof numberFormat = {
     ...numberFormat,

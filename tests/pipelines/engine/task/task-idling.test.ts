@@ -47,7 +47,7 @@ test('with a backlog, each order gets the price at the time of the order, althou
   expect(all(bills).map(({ value }) => value)).toEqual(Array.from({ length: count }, (_, i) => i))
 })
 
-test('a worker whose task must not idle processes the orders at once', async () => {
+test('with a limit of -1, a worker processes the orders at once, without the prices', async () => {
   const { worker, send, all } = bench()
   const { flow, orders, prices, bills } = billing(-1)
   for (let i = 0; i < 200; i++) send(orders, 'apple', `${i} ${LONG_NOTE}`, NOW + 2 * i + 1)

@@ -30,7 +30,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
   },
 )
 
-test('a partition count is refused if the topology does not use its topic', () => {
+test('the driver refuses a partition count for a topic that the topology does not use', () => {
   expect(() => testDriver(wordCount(), { partitions: { lnes: 3 } })).toThrow('does not use topic lnes')
 })
 
@@ -50,7 +50,7 @@ test('a lost state folder is restored from the changelogs', () => {
   expect(lastCounts(driver.read(wordCounts))).toEqual({ be: 3 })
 })
 
-test('partition counts with which a worker would not start are refused', () => {
+test('the driver refuses partition counts with which a worker would not start', () => {
   const joined = topology('joined', (t) => {
     const store = keyedStore('store', { key: utf8, value: numberFormat })
     t.source(textTopic('left', 2)).process('one', { stores: [store] }, (_, ctx) => store.put(ctx.key, 1))

@@ -125,7 +125,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
   },
 )
 
-test('a stage without a time handler does not count time markers as records', () => {
+test('a stage without a time handler does not process time markers as records', () => {
   const seen: unknown[] = []
   const marking = topology('marking', (t) => {
     const middle = t.repartition('middle', { key: utf8, value: numberFormat, partitions: 1 })
@@ -257,7 +257,7 @@ test('a time from a stage that forwards times is due only when all of its partit
   expect(due()).toBe(300)
 })
 
-test('a missing partition holds time back', () => {
+test('no time is due while a partition has sent no markers', () => {
   const { accept, due } = gate(['votes'])
   accept('votes', 0, 3, 100)
   accept('votes', 2, 3, 100)
@@ -267,7 +267,7 @@ test('a missing partition holds time back', () => {
 })
 
 test.each([{ forwarding: [] }, { forwarding: ['votes'] }])(
-  'with closeWithout, a time is closed without a quarter of the partitions when the other partitions are a minute ahead ($forwarding)',
+  'with closeWithout, a time is due without a quarter of the partitions once the other partitions are a minute ahead ($forwarding)',
   ({ forwarding }) => {
     const { accept, due, missing, close } = gate(['votes'], forwarding, { share: 0.25, afterMs: MINUTE_MS })
     for (const partition of [0, 1, 2, 3]) accept('votes', partition, 4, minute(1))
@@ -286,7 +286,7 @@ test.each([{ forwarding: [] }, { forwarding: ['votes'] }])(
   },
 )
 
-test('closeWithout waits if more than a quarter of the partitions are missing, and waits for all partitions if time has passed without any markers', () => {
+test('closeWithout waits if more than a quarter of the partitions are missing, and after a stop of all partitions it waits for each of them', () => {
   const { accept, due } = gate(['votes'], [], { share: 0.25, afterMs: MINUTE_MS })
   for (const number of [1, 2, 3]) for (const partition of [0, 1]) accept('votes', partition, 4, minute(number))
   expect(due()).toBeUndefined()
@@ -299,7 +299,7 @@ test('closeWithout waits if more than a quarter of the partitions are missing, a
   expect(restarted.due()).toBeUndefined()
 })
 
-test('a stage that has sent no markers holds time back', () => {
+test('no time is due while one of several stages has sent no markers', () => {
   const { accept, due } = gate(['votes', 'late-votes'])
   accept('votes', 0, 1, 100)
   expect(due()).toBeUndefined()

@@ -74,8 +74,12 @@ test('describe prints sources, processors, stores and sub-topologies as a Mermai
 
 test.each([
   ['a topology without a name', () => topology('', (t) => t.source(a)), 'topology name ""'],
-  ['a name that no topic could have', () => topology('a b', (t) => t.source(a)), 'topology name "a b" cannot be used'],
-  ['a name that begins with a dash', () => topology('-a', (t) => t.source(a)), 'underscores that begins with a letter or digit'],
+  [
+    'a topology name that is not valid in the names of topics',
+    () => topology('a b', (t) => t.source(a)),
+    'topology name "a b" cannot be used',
+  ],
+  ['a topology name that begins with a dash', () => topology('-a', (t) => t.source(a)), 'underscores that begins with a letter or digit'],
   ['a topology without a source', () => topology('t', nothing), 'reads nothing'],
   ['a source without partitions', () => topology('t', (t) => t.source(textTopic('a', 0))), 'topic a: partitions must be'],
   [

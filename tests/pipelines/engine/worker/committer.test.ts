@@ -163,7 +163,7 @@ test('batches that are sent before the commit are sent on behalf of the member, 
   expect(flushedFor).toEqual([group])
 })
 
-test('a transaction of which a part was sent is committed before it times out, even if the commit interval is longer', async () => {
+test('a transaction that was partly sent is committed before it times out, even if the commit interval is longer', async () => {
   const { pass, begin, task, producer, flushedFor, commitsUnderWay } = clockedCommitter(60_000)
   task.commitSoon = false
   producer.pendingBytes = 2_000_000

@@ -142,26 +142,29 @@ test('the metrics count skipped records by source, stage and handling', async ()
   expect(await lettersOf(b)).toEqual([])
 })
 
-test.each(['succeeds', 'fails', 'is fenced'])('a record that fails during a commit is skipped exactly once: the commit %s', async (how) => {
-  const b = bench()
-  const worker = await b.worker(adding())
-  await sendToAll(b, [1])
-  const gate = Promise.withResolvers<void>()
-  gate.promise.catch(() => {})
-  b.broker.commitGate = gate.promise
-  b.send(orders, 'a', 2)
-  await until(() => b.broker.waitingCommits > 0, 'a commit is in flight')
-  b.send(orders, 'a', BUG)
-  b.send(orders, 'a', 3)
-  const { processed } = worker.status().metrics
-  await until(() => worker.status().metrics.processed > processed, 'the record after the failing record is processed')
-  b.broker.commitGate = undefined
-  if (how === 'succeeds') gate.resolve()
-  else gate.reject(how === 'fails' ? new TransportError('REQUEST_TIMED_OUT', 'timed out', { fatal: false }) : new FencedError('fenced'))
-  await until(() => b.latest(totals).get('a') === 6, 'the rest')
-  expect((await lettersOf(b)).map(({ code }) => code)).toEqual(['process_failed'])
-  expect(b.all(totals).filter(({ key }) => key === 'a')).toMatchObject([{ value: 1 }, { value: 3 }, { value: 6 }])
-})
+test.each(['succeeds', 'fails', 'is fenced'])(
+  'a record that fails while a commit is in flight is skipped exactly once: the commit %s',
+  async (how) => {
+    const b = bench()
+    const worker = await b.worker(adding())
+    await sendToAll(b, [1])
+    const gate = Promise.withResolvers<void>()
+    gate.promise.catch(() => {})
+    b.broker.commitGate = gate.promise
+    b.send(orders, 'a', 2)
+    await until(() => b.broker.waitingCommits > 0, 'a commit is in flight')
+    b.send(orders, 'a', BUG)
+    b.send(orders, 'a', 3)
+    const { processed } = worker.status().metrics
+    await until(() => worker.status().metrics.processed > processed, 'the record after the failing record is processed')
+    b.broker.commitGate = undefined
+    if (how === 'succeeds') gate.resolve()
+    else gate.reject(how === 'fails' ? new TransportError('REQUEST_TIMED_OUT', 'timed out', { fatal: false }) : new FencedError('fenced'))
+    await until(() => b.latest(totals).get('a') === 6, 'the rest')
+    expect((await lettersOf(b)).map(({ code }) => code)).toEqual(['process_failed'])
+    expect(b.all(totals).filter(({ key }) => key === 'a')).toMatchObject([{ value: 1 }, { value: 3 }, { value: 6 }])
+  },
+)
 
 test('each failing record is skipped once, even after a second worker has joined and the first one has stopped', async () => {
   const b = bench()

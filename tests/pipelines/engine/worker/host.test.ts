@@ -163,7 +163,7 @@ test('if a runner cannot be created, the host closes its port and reports the re
   await expect(fetch(`${address}/readyz`)).rejects.toThrow()
 })
 
-test('the error about a port in use says what to do', async () => {
+test('if the health port is in use, the error names the setting that changes the port', async () => {
   const at = bench()
   const { host } = await hosted(() => wordRunner(at))
   const deps = { backend: memoryBackend(), runtime: systemRuntime(), runners: () => [] }

@@ -8,7 +8,7 @@ import { lines, wordCount, wordCounts } from '../words.ts'
 const CHANGELOG = 'words-totals-changelog'
 const SHORT_KEY = partitionKey(CHANGELOG, 1)
 
-test('if a changelog stays shorter than when its restore began, only its task asks for the end again; the other tasks continue', async () => {
+test('if a changelog does not reach the end offset that its restore expects, only its task requests the end offset again, and the other tasks continue', async () => {
   const b = bench()
   const first = await b.worker(wordCount())
   for (const word of ['a', 'b', 'c', 'd', 'e', 'f']) b.send(lines, word, word)

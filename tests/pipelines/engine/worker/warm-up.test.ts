@@ -94,7 +94,7 @@ test('workers that join at the same time all warm up before they get partitions,
   expect(isExact(at)).toBe(true)
 })
 
-test('a new worker takes over when all owners are gone', async () => {
+test('a new worker ends its warm-up and takes over when all owners have left the group', async () => {
   const at = bench()
   const identity = newIdentity()
   await at.worker(wordCount(), { ...ALWAYS, identity })

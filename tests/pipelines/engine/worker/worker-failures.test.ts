@@ -191,7 +191,7 @@ test('a worker fails when its transport was closed, instead of retrying forever'
   expect(running.status().state).not.toBe('running')
 })
 
-test('eight transient failures in a row do not count as fencing', async () => {
+test('after each of eight failed commits in a row, the worker restarts its tasks, and the failures do not count as fencing', async () => {
   const { broker, worker, send, all } = bench()
   const transport = memoryTransport(broker)
   let failures = 8

@@ -105,7 +105,7 @@ test('a commit writes only the state that belongs to it', async () => {
   expect([stored('a'), stored('b')]).toEqual(['1', undefined])
 })
 
-test('a commit that fails also discards the work done in the meantime, and all of this work is done again', async () => {
+test('if a commit fails, the work done in the meantime is also discarded, and all of this work is repeated', async () => {
   const tools = bench()
   const { process, fail, counted } = await overlapped(tools)
   await process('a')

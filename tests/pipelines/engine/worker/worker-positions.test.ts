@@ -10,7 +10,7 @@ import { lines, numberFormat, numberTopic, textTopic, wordCount, wordCounts } fr
 const echoes = textTopic('echoes', 1)
 const CHANGELOG = 'words-totals-changelog'
 
-test('sources that share a store prevent the start if their partition counts on the broker differ', async () => {
+test('a worker does not start if sources that share a store have different partition counts on the broker', async () => {
   const { broker, worker } = bench()
   const joined = topology('joined', (t) => {
     const shared = { stores: [keyedStore('s', { key: utf8, value: numberFormat })] }

@@ -203,7 +203,7 @@ test('a worker that is stopped while brokers initialise its producer ends withou
   expect(stopped.status().state).toBe('stopped')
 })
 
-test('a worker that cannot start has failed', async () => {
+test('if a worker cannot start, its state is `failed` and its `done` promise rejects', async () => {
   const { broker, registry } = bench()
   const deps = { backend: memoryBackend(), identity: newIdentity(), runtime: systemRuntime() }
   registry.unreachable = true

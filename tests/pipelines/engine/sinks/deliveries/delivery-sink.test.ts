@@ -52,7 +52,7 @@ test('deliveries that hang do not delay other deliveries, and a restart after a 
   expect(doneOffsets(0, committed()?.metadata ?? '')).toEqual(new Set())
 })
 
-test('a second crash does not repeat what the first process had delivered', async () => {
+test('after a second crash, the records that the first process had delivered are not delivered again', async () => {
   const { append, run, until, pass, calls, control, committed } = world()
   control.answer = (value) => (value === 'letter 0' ? new Promise(() => {}) : DELIVERED)
   for (let index = 0; index < 10; index++) append(`letter ${index}`)
@@ -71,7 +71,7 @@ test('a second crash does not repeat what the first process had delivered', asyn
   expect(calls.map(({ value }) => value)).toEqual(['letter 0'])
 })
 
-test('a process that crashes before it fetches the records again does not cause earlier deliveries to be repeated', async () => {
+test('even if a second process crashes before it has fetched any record, the deliveries of the first process are not repeated', async () => {
   const { append, run, until, pass, calls, control, committed, broker } = world()
   control.answer = (value) => (value === 'letter 0' ? new Promise(() => {}) : DELIVERED)
   for (let index = 0; index < 10; index++) append(`letter ${index}`)

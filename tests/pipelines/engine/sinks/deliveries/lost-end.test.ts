@@ -100,7 +100,7 @@ test('if the log has lost its end, the committed position goes back to the new e
   expect([commit(), opened.lag]).toEqual([[3, []], 0])
 })
 
-test('new records at the offsets of lost ones are done only when they have been delivered', async () => {
+test('new records at the offsets of lost records count as done only after they have been delivered', async () => {
   const { started, fetched, end, commit } = await lane()
   await fetched(0, 'a', 'b', 'c', 'd')
   await end('b', 'c')
@@ -145,7 +145,7 @@ test('lost records that wait for a slot are not delivered', async () => {
   expect(started).toEqual([...values.slice(0, SLOTS + 1), 'new'])
 })
 
-test('lost records that are still queued are not delivered, even if the log is empty after its new end', async () => {
+test('lost records that are still queued are not delivered, even if the log has no new records yet', async () => {
   const { started, fetched, end, commit } = await lane()
   const values = Array.from({ length: QUEUED }, (_, index) => `letter ${index}`)
   await fetched(0, ...values)

@@ -5,7 +5,7 @@ import { doneOffsets, MAX_WINDOW_SPAN, offsetWindow } from '../../../../../pipel
 /** Kafka's default for `offset.metadata.max.bytes`. */
 const MAX_METADATA = 4_096
 
-test('the next offset is the first one that is not done', () => {
+test('the next offset of a window is the first offset that is not done', () => {
   const window = offsetWindow(5)
   expect([window.next, window.end, window.metadata()]).toEqual([5, 5, ''])
   for (const offset of [5, 6, 9]) window.add(offset)
@@ -29,7 +29,7 @@ test('records that were done before the window was created stay done until the w
   expect(doneOffsets(window.next, window.metadata())).toEqual(new Set([8]))
 })
 
-test('a record is delivered even if a finished record of this window had the same offset', () => {
+test('if an offset that is done is added again, its new record is delivered', () => {
   const window = offsetWindow(5)
   for (const offset of [5, 6]) window.add(offset)
   window.finish(6)

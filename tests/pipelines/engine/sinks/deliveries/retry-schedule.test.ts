@@ -43,7 +43,7 @@ test('no pause is shorter than the receiver has requested, unless the receiver r
   expect(plan(7 * DAY_MS)).toEqual({ step: RETRY_STEPS - 1, notBefore: 5_000 + LONGEST_PAUSE_MS })
 })
 
-test('if the number of partitions is a multiple of five, no two pauses share a partition; with any number, every record has a partition', () => {
+test('if the number of partitions is a multiple of five, pauses of different lengths share no partition; with any number, every record has a partition', () => {
   for (const partitions of [1, 3, 5, 7, 10, 20]) {
     for (let step = 0; step < RETRY_STEPS; step++) {
       for (let hash = 0; hash < 40; hash++) {
