@@ -284,8 +284,8 @@ export function standbys(deps: StandbyDeps): Standbys {
     const copy = owners.get(key)
     const followed = copy?.logs.get(key)
     if (copy === undefined || followed === undefined) return false
-    // If a log has lost records and has then grown to its old end again, its position has not moved, so the reset is
-    // checked as well.
+    // If a log has lost records and has then grown to its old end again, the position of the copy has not moved, so the
+    // reset is checked as well.
     const moved = data.wasReset === true || data.nextOffset !== followed.position
     // After such a long pause (the process was suspended or cut off from the broker), the log may lack tombstones of
     // rows that the copy contains.

@@ -82,7 +82,7 @@ export interface RecordLoop {
   /**
    * True after a failed record was skipped, or after the last record whose changed rows must be checked. The loop then
    * processes nothing more before the next commit, so that a later failure does not make the task repeat the records
-   * before this one.
+   * that it has processed so far.
    */
   commitDue: boolean
   run(expired: () => boolean): RunResult

@@ -16,7 +16,7 @@ import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { workerRunner } from './worker-runner.ts'
 
 export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'topology'> {
-  /** Addresses (`host:port`) of some brokers of the cluster, as a list or separated by commas. */
+  /** Addresses (`host:port`) of some brokers of the cluster, as an array or as a comma-separated string. */
   readonly brokers: string | readonly string[]
   /** URL or client of the schema registry. */
   readonly registry: string | SchemaRegistry
