@@ -108,8 +108,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     let isUncertain = false
 
     /**
-     * Inserts the runs sequentially in offset order, so that the highest offset in the table is correct even after a
-     * crash between two inserts.
+     * Inserts the runs sequentially in offset order, so that even after a crash between two inserts, the table lacks no
+     * rows before its highest offset.
      */
     return async function insertRuns() {
       // The dead letters are stored before the rows. A restarted sink continues after the highest offset in the table,

@@ -38,7 +38,7 @@ export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'to
   /**
    * Makes SIGTERM and SIGINT stop the worker gracefully. After that, the process can exit. If the same signal arrives
    * again, the process ends immediately. Before the worker has joined its group, the first signal also ends the process
-   * immediately, unless another worker of the process runs.
+   * immediately, unless another worker is running in the process.
    */
   readonly stopOnSignals?: boolean
 }

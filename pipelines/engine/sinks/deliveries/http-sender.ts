@@ -29,8 +29,8 @@ export interface HttpSender {
 }
 
 /**
- * Default timeout of a request. A receiver that needs longer should respond first and process the message later. With
- * a longer timeout, a few requests that hang could occupy all slots, and other deliveries would have to wait.
+ * Default timeout of a request. A receiver that needs longer should respond first and process the message later. With a
+ * longer timeout, requests that hang would occupy their slots for longer, and other deliveries would have to wait.
  */
 const TIMEOUT_MS = 5_000
 /**
