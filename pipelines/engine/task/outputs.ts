@@ -55,7 +55,7 @@ export interface Outputs {
 }
 
 interface CopyOptions {
-  /** The positions in the chunk's buffer at which key and value are cut off. */
+  /** The positions in the chunk's buffer at which the copied key and value end. */
   readonly keyEnd: number
   readonly valueEnd: number
   /** Epoch ms. */
