@@ -28,7 +28,7 @@ export interface KeyRequest {
 /** A request for a page of a range. */
 export interface RangeRequest {
   readonly range: StateRange
-  /** True if the range ends with its partition; false if it continues in the next partition. */
+  /** True if the range ends at the end of its partition; false if it continues in the next partition. */
   readonly inOnePartition: boolean
   readonly options: RangeOptions
 }
@@ -89,8 +89,8 @@ function cursorOf(text: string | null): { partition: number; after: Buffer | und
 }
 
 /**
- * Reads bytes that are given as text (`name`) or in hexadecimal digits (`name_hex`); undefined if neither parameter is
- * given.
+ * Returns the bytes that a parameter contains as text (`name`) or in hexadecimal digits (`name_hex`); undefined if
+ * neither parameter is given.
  */
 function bytesOf(parameters: URLSearchParams, name: string): Buffer | undefined {
   const [text, hex] = [parameters.get(name), parameters.get(`${name}_hex`)]

@@ -1,4 +1,4 @@
-/** The id of the topic at the beginning of the metadata of a commit. */
+/** Matches the topic id, with which the metadata of a commit begins. */
 const TOPIC_ID = /^topic:(\S+) /
 
 /**

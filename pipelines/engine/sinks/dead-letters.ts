@@ -13,8 +13,8 @@ export interface SinkDeadLetter {
   readonly code: string
   readonly message: string
   /**
-   * The topic, partition, offset, timestamp and headers that the record had before it was moved to the retry topic. By
-   * default, those in `chunk`.
+   * The topic, partition, offset, timestamp and headers that the record had before it was moved to the retry topic. The
+   * default is the values in `chunk`, which are the right ones if the record was not in the retry topic.
    */
   readonly origin?: RecordOrigin
 }
@@ -36,7 +36,8 @@ const NO_OFFSETS = new Map()
 /**
  * Creates the writer of a sink's dead letters.
  * @param sink the sink's name; the dead-letter topic is `<sink>-dead-letters`
- * @param sources the topics of the sink, without its retry topic. They determine which keys and values must be erased
+ * @param sources the topics of the sink, without its retry topic. Their `erases` and `erasesKeys` determine which
+ * values and keys are left out of the dead letters
  */
 export function kafkaDeadLetters(
   transport: Transport,

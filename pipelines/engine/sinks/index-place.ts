@@ -6,7 +6,7 @@ import type { IndexPlace } from './index-target.ts'
 import { sharedQuestion } from './shared-question.ts'
 import { TargetUnavailableError } from './target.ts'
 
-/** Returns the index that searches currently use, as the target of a sink that keeps this index up to date. */
+/** Returns the place of a sink that updates the index that searches currently use. */
 export function searchedIndex<K, V>(index: Index<K, V>, family: IndexFamily, client: SearchClient): IndexPlace {
   const current = sharedQuestion(family.current)
   const definition = definitionOf(index)

@@ -49,8 +49,8 @@ interface OpenPartition {
 /**
  * Copies a topic into an index: one document per key, with the record's offset as its version. A repeated or late write
  * therefore changes nothing. After each acknowledged batch, the sink stores its position, unless another process has
- * stored one in the meantime. The sink therefore notices when it has lost the partition. It also notices that an index
- * is empty, and then does not continue in the middle of the topic.
+ * stored one in the meantime. The sink therefore notices when it has lost the partition. An empty index contains no
+ * position, so the sink does not continue in the middle of the topic.
  */
 export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTarget {
   const open = new Map<string, OpenPartition>()
@@ -104,7 +104,8 @@ export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTa
 
   /**
    * Called when the topic has lost records that the index contains, so that new records have the same offsets. The
-   * index would ignore the new records, because their versions are too low.
+   * index would ignore the new records, because their versions are too low. The stored position makes the keeper
+   * replace the index. An index that searches do not use yet cannot be continued, so the sink stops.
    */
   async function giveUp(batch: SinkBatch, target: OpenPartition): Promise<WriteResult> {
     const result = await storePosition({ ...batch, next: BEYOND_EVERY_END }, target)

@@ -60,7 +60,7 @@ export interface Lane {
   readonly caughtUp: boolean
   /** True when a process with an earlier version of the sink owns and serves the partition. */
   readonly isOwnedElsewhere: boolean
-  /** Number of offsets between the target and the end of the log, as of the last fetch. */
+  /** Number of offsets between the target and the end that the log had at the last fetch. */
   readonly lag: number
   /** Number of bytes that wait to be written. */
   readonly queuedBytes: number
@@ -72,7 +72,7 @@ export interface Lane {
   step(now: number): void
   /** Returns the time, by the clock of `step`, at which the next step is due if nothing else happens. */
   dueAt(now: number): number
-  /** Drops records that are not written yet; the next owner reads them again. */
+  /** Begins to close the lane, and drops records that are not written yet; the next owner reads them again. */
   close(): void
   /**
    * Returns the offset to commit, if the offset or its metadata has changed since the last commit, or if the last
@@ -212,8 +212,8 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
    */
   function nextProbeAt(): number {
     const { probeEveryMs } = target
-    // No probe is possible while records are in the buffer, or before the first fetch ends. A probe that is due would
-    // then keep the loop from waiting.
+    // No probe is possible while records are in the buffer, or before the first fetch ends. If a time in the past were
+    // returned in these cases, the loop would not wait.
     if (probeEveryMs === undefined || !canWriteEmpty()) return NEVER
     return (Math.floor(lastWriteAt / probeEveryMs) + 1) * probeEveryMs
   }
@@ -252,7 +252,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     }
 
     // If several workers write to a topic, some transaction may be open at any time. Its records do not count, because
-    // nobody can read them yet and compaction keeps them.
+    // consumers cannot read them yet and compaction keeps them.
     const completeAt = next >= stableEnd ? fetchedAt : undefined
     const attempt = target.prepare({ partition, records, expected: applied, next, caughtUp: reachesGoal, completeAt, refuse })
     job.start(async () => {

@@ -29,8 +29,8 @@ export interface OffsetCommits {
 
 /**
  * Creates the object that commits a sink's offsets.
- * @param group the group with the sink's name. Kafka accepts offsets for this group from any process, so `confirm` must
- * stop a process that has lost its membership without noticing.
+ * @param group the group with the sink's name. Kafka accepts offsets for this group from any process, so only `confirm`
+ * prevents commits of a process that has lost its membership without noticing.
  */
 export function offsetCommits(group: MemberlessGroup, { confirm, everyMs, runtime }: OffsetCommitsDeps): OffsetCommits {
   let nextAt = 0

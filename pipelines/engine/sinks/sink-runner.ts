@@ -8,7 +8,7 @@ import { TargetUnavailableError } from './target.ts'
 export interface SinkRunnerOptions {
   readonly name: string
   /**
-   * Connects the target and creates the sink. The runner calls this function again as long as it throws
+   * Connects to the target and creates the sink. The runner calls this function again as long as it throws
    * TargetUnavailableError.
    */
   create(): Promise<Sink>
@@ -66,7 +66,7 @@ export function sinkRunner({ name, create, close }: SinkRunnerOptions, runtime: 
     async stop() {
       stopping.abort()
       await sink?.stop()
-      // A sink may wait indefinitely for unreachable brokers, so a stopping host does not wait for it.
+      // `run` may wait indefinitely for unreachable brokers, so a stopping host does not wait until it has ended.
       resolve()
       await closeOnce()
       await done.catch(() => {})

@@ -42,7 +42,7 @@ export interface SinkDeps {
 
 export interface LaneStatus extends TopicPartition {
   readonly state: LaneState
-  /** The offset before which all records are applied, or delivered or moved; see `Lane.applied`. */
+  /** The offset before which all records are applied or done; see `Lane.applied`. */
   readonly position: number | undefined
   readonly lag: number
   readonly queuedBytes: number

@@ -18,8 +18,8 @@ export interface TableTargetOptions<K, V> {
 
 const LIMITS: BatchLimits = { maxRecords: 5_000, maxBytes: 2 * 1024 * 1024, lingerMs: 1_000 }
 /**
- * Share of the linger time that passes between two fetches. Fetches can be rare, because rows wait for the insert
- * anyway.
+ * Share of the linger time by which a fetch is delayed (`collectMs`). The delay does no harm, because rows wait for the
+ * insert anyway.
  */
 const COLLECTING_SHARE = 0.1
 /**
@@ -76,8 +76,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
     if (stored !== undefined && isOther) throw recreated(topic, partition, stored, 'the topic has another id now', true)
     if (next !== undefined && (await isBeyondEnd(next))) throw recreated(topic, partition, next, `the log ends at ${end}`, hasLostEnd)
-    // If the topic was recreated, another process may have noticed this first and deleted the mark. This process must
-    // then write the mark again.
+    // If the topic was recreated, another process may have noticed this first and deleted the partition's mark as
+    // caught up. This process must then write the mark again.
     const key = notedKey(topic, partition)
     if (openedWith.get(key) !== topicId) noted.delete(key)
     openedWith.set(key, topicId)
@@ -108,8 +108,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     let isUncertain = false
 
     /**
-     * Inserts the runs sequentially in offset order, so that the highest offset in the table is correct even after a
-     * crash between two inserts.
+     * Inserts the runs sequentially in offset order, so that even after a crash between two inserts, the table lacks no
+     * rows before its highest offset.
      */
     return async function insertRuns() {
       // The dead letters are stored before the rows. A restarted sink continues after the highest offset in the table,

@@ -68,8 +68,9 @@ export interface PartitionFacts {
   readonly topicId: string
   readonly committed: CommittedOffset | undefined
   /**
-   * Returns true if an offset that the target contains is beyond the end of the log. A process that has lost the
-   * partition without noticing may have written to the target after `end` was read, so the end is then read again.
+   * Returns true if an offset that the target contains is beyond the end of the log. If the offset is beyond `end`,
+   * reads the end again, because a process that has lost the partition without noticing may have written newer records
+   * to the target in the meantime.
    */
   isBeyondEnd(offset: number): Promise<boolean>
 }

@@ -3,8 +3,8 @@ import type { AnyTopic } from '../../../schemas/topic.ts'
 import type { SinkTarget } from './target.ts'
 
 /**
- * Creates missing topics as they are declared. The partition counts of existing topics may differ from the declared
- * ones.
+ * Creates missing topics with their declared partition counts and configuration. The partition counts of existing
+ * topics may differ from the declared ones.
  * @throws Error if the target needs equal counts and they differ
  */
 export async function prepareSinkTopics(

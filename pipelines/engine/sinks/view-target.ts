@@ -45,8 +45,8 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
 
   const topicIds = new Map<string, string>()
   /**
-   * When the view last contained the whole log, epoch ms, by partition of a topic. While a view is being built, it has
-   * no entry.
+   * For each partition of a topic, the last time (epoch ms) at which the view contained the whole log. A partition has
+   * no entry while the view is built from it.
    */
   const completeAts = new Map<string, number>()
 
@@ -74,8 +74,8 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   async function reasonToClear(stored: ViewPosition, { end, isBeyondEnd, topicId, retentionMs }: FactsToCompare) {
     if (stored.topicId !== undefined && topicId !== undefined && stored.topicId !== topicId) return 'topic_recreated'
     if (await isBeyondEnd(stored.next)) return 'ahead_of_log'
-    // A view that has reached the end of the log has missed no tombstone. A topic without tombstones has an infinite
-    // retention.
+    // A view that has reached the end of the log has missed no tombstone. If the topic is not compacted, the retention
+    // is infinite.
     if (stored.next >= end || !Number.isFinite(retentionMs)) return undefined
     const age = runtime.now() - stored.at
     if (age < -MAX_AHEAD_MS) return 'confirmed_in_future'
@@ -103,7 +103,7 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
 
     return async function applyToView() {
       // After a long outage, this batch or a later one may lack tombstones that compaction has removed in the meantime.
-      // The sink then opens the partition again, which compares the view with the log.
+      // With this outcome, the sink opens the partition again, and `open` compares the view with the log.
       if (next !== expected && isOutdated(topic, key)) return { outcome: 'offset-mismatch' }
       const written = await write()
       if (written.outcome === 'applied' && completeAt !== undefined) completeAts.set(key, completeAt)

@@ -17,8 +17,8 @@ const UNSEEN_FETCHES = 15
 export type ChangelogCopy = (changelog: Changelog, data: PartitionData) => void
 
 /**
- * Creates a function that copies changelog records. While keys often occur several times in one fetch, the function
- * writes only the last value of each. Restoring a hot key then costs little more than reading its records.
+ * Creates a function that copies changelog records. As long as keys often occur several times in one fetch, the
+ * function writes only the last value of each key. Restoring a hot key then costs little more than reading its records.
  */
 export function changelogCopy(session: StateSession): ChangelogCopy {
   /** For each store, the number of fetches that are still to be copied without a search for repeated keys. */

@@ -10,7 +10,10 @@ import { stateCleaner } from './state-cleaner.ts'
  * its task has moved away.
  */
 export interface InactiveState {
-  /** Continues the standby copies and deletes outdated state. Called in every turn of the worker's loop. */
+  /**
+   * Continues the standby copies, and deletes the state of tasks that moved away some time ago. Called in every turn of
+   * the worker's loop.
+   */
   maintain(): Promise<void>
   /**
    * Ends the standby copy of a task. Must be called before the task runs on this worker, because the copy and the task

@@ -6,8 +6,8 @@ import { checkReadable, clearIfReset, putRecords } from './copy-changelog.ts'
 import { putRestored } from './restore.ts'
 
 /**
- * Maximum size of the collected rows of all changelogs, in bytes. A row that is written in a sorted run of 50,000 rows
- * takes half the CPU time of a row in the order of the log.
+ * Maximum size of the collected rows of all changelogs, in bytes. Writing a row takes half as much CPU time in a sorted
+ * run of 50,000 rows as in the order of the log.
  */
 const MAX_BYTES = 32 * 1024 * 1024
 /**
@@ -16,20 +16,20 @@ const MAX_BYTES = 32 * 1024 * 1024
  */
 const LONG_RUN = 100_000
 /**
- * Number of collected records after which a changelog is written. A changelog with few keys would otherwise not be
- * written before its end, and a killed restore would begin again.
+ * Number of collected records after which the rows of a changelog are written. Otherwise, the rows of a changelog with
+ * few keys would not be written before its end, and a restore that is killed would begin again.
  */
 const MAX_RECORDS = 1_000_000
 
 interface Collected {
   readonly changelog: Changelog
   rows: PackedRows
-  /** Number of records from which `rows` was made. */
+  /** Number of records that were collected since `rows` was last empty. */
   records: number
-  /** The position after the last record. */
+  /** The offset after the last fetched record, including any skipped offsets that follow it. */
   nextOffset: number
   leaderEpoch: number
-  /** Number of records in the latest fetches whose records were all in order. */
+  /** Number of records that were fetched after the last fetch with a record out of key order. */
   inOrder: number
   /** The key of the last record. */
   lastKey: Buffer
@@ -43,20 +43,20 @@ interface Collected {
  */
 export interface RestoreBuffer {
   /**
-   * Collects fetched records. Writes the rows of this changelog if they fill a batch of the session, and those of the
-   * changelog with the most rows if the buffer is full. If the reader was reset (`PartitionData.wasReset`), deletes the
-   * present state of the store first.
+   * Collects fetched records. Writes the rows of this changelog if they fill a batch of the session, and the rows of
+   * the changelog that takes the most memory if the buffer is full. If the reader was reset (`PartitionData.wasReset`),
+   * deletes the present state of the store first.
    */
   add(changelog: Changelog, data: PartitionData): void
   /** Writes the collected rows of a changelog and its position, atomically. */
   write(changelog: Changelog): void
-  /** Drops the collected rows of a changelog. Its stored position still fits the written rows. */
+  /** Drops the collected rows of a changelog. Its stored position still matches the rows that were written. */
   drop(changelog: Changelog): void
 }
 
 /** @param maxBytes maximum size of the collected rows of all changelogs, in bytes */
 export function restoreBuffer(session: StateSession, maxBytes = MAX_BYTES): RestoreBuffer {
-  /** By position name, because it is unique in a session. */
+  /** Keyed by position name, which is unique in a session. */
   const collected = new Map<string, Collected>()
 
   function of(changelog: Changelog): Collected {

@@ -29,7 +29,10 @@ export interface RestoreRange {
   readonly lost: number
 }
 
-/** The offsets that are needed to start a task. They come from the brokers and the group. Keys are partition keys. */
+/**
+ * The offsets that are needed to start a task. They come from the brokers and the group, and are keyed by partition
+ * key.
+ */
 export interface StartOffsets {
   readonly committed: ReadonlyMap<string, CommittedOffset>
   readonly changelogStarts: ReadonlyMap<string, number>
@@ -38,7 +41,7 @@ export interface StartOffsets {
    * The answers to `epochQueries`: for each changelog, the end offset of the leader epoch that the state has stored.
    */
   readonly changelogEpochEnds: ReadonlyMap<string, number>
-  /** Ids of the changelog topics and of the sources of a task that is about to start, keyed by name. */
+  /** Ids of the changelog topics and, for tasks that are about to start, of their sources, keyed by name. */
   readonly topicIds: ReadonlyMap<string, string>
   /** Epoch ms. */
   readonly now: number

@@ -36,8 +36,8 @@ const LEARNER_LOOK_EVERY_MS = 500
 /** Delay after a failure (disk full, a recreated changelog) before the copies restart from their written positions. */
 const RETRY_MS = 5_000
 /**
- * Interval at which the write time of a copy is refreshed while its changelog is idle. State with an old write time
- * would be restored from the beginning.
+ * Interval at which the write time of a copy is refreshed while its changelog is idle. If the write time is too old and
+ * the changelog then gets further records, the state must be restored from the beginning.
  */
 const AGE_REFRESH_MS = 60_000
 const MIB = 1_048_576
@@ -284,8 +284,8 @@ export function standbys(deps: StandbyDeps): Standbys {
     const copy = owners.get(key)
     const followed = copy?.logs.get(key)
     if (copy === undefined || followed === undefined) return false
-    // If a log has lost records and has then grown to its old end again, its position has not moved, so the reset is
-    // checked as well.
+    // If a log has lost records and has then grown to its old end again, the position of the copy has not moved, so the
+    // reset is checked as well.
     const moved = data.wasReset === true || data.nextOffset !== followed.position
     // After such a long pause (the process was suspended or cut off from the broker), the log may lack tombstones of
     // rows that the copy contains.

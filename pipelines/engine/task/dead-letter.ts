@@ -30,7 +30,7 @@ export const REPLAY_HEADER = 'dead-letter.replays'
  */
 export const SENT_AT_HEADER = 'dead-letter.sent-at'
 
-/** Maximum length of the message. The limit is long enough for any reason, and keeps dead letters small. */
+/** Maximum length of the message. The limit is high enough for all useful messages, and keeps dead letters small. */
 const MAX_MESSAGE_CHARACTERS = 1_000
 
 /**
@@ -83,7 +83,8 @@ export interface DeadLetterParts {
  * large for the dead-letter topic: topics limit the size of compressed batches, and a dead letter has more headers. In
  * that case, a key of more than 1 MiB is cut, headers of more than 1 MiB are omitted, and the value is cut to the
  * remaining size. Values of topics that erase records are always removed, and so are their keys if the topics also
- * erase keys. If the batch is unreadable, key and value are removed too. A header lists the parts that are incomplete.
+ * erase keys. If the batch is unreadable, the key, the value and the original headers are removed. A header lists the
+ * parts that are incomplete.
  * @param place the record's original topic, partition, offset, timestamp and headers; by default those in the chunk
  */
 export function deadLetterParts(

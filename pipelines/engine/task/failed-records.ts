@@ -11,8 +11,8 @@ import { type Fault, RecordFailure, type RecordPlace, RowFailure } from './recor
  */
 export interface FailedRecords {
   /**
-   * Notes what an error says about the records since the last commit.
-   * @returns true if the tasks must repeat these records, false if the error has another cause
+   * Notes the record that failed, or the row that could not be written, if the error reports one.
+   * @returns true if the tasks must repeat the records since the last commit, false if the error has another cause
    */
   note(error: unknown): boolean
   /** Returns the faults of one partition, keyed by offset. The map is live: later calls of `note` extend it. */

@@ -55,7 +55,7 @@ export interface Outputs {
 }
 
 interface CopyOptions {
-  /** The positions in the chunk's buffer at which key and value are cut off. */
+  /** The positions in the chunk's buffer at which the copied key and value end. */
   readonly keyEnd: number
   readonly valueEnd: number
   /** Epoch ms. */
@@ -76,8 +76,8 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
   const valueBytes = byteWriter()
   const partitionBytes = byteWriter()
   /**
-   * `keyBytes` contains the key `encodedKey` in the encoding of this output. Processors often emit several records with
-   * the same key in succession, so the bytes are reused.
+   * The output for which `keyBytes` contains the encoded `encodedKey`; undefined if the bytes must not be reused.
+   * Processors often emit several records with the same key in succession, so reuse saves time.
    */
   let encodedFor: Output | undefined
   let encodedKey: unknown

@@ -82,7 +82,7 @@ export interface RecordLoop {
   /**
    * True after a failed record was skipped, or after the last record whose changed rows must be checked. The loop then
    * processes nothing more before the next commit, so that a later failure does not make the task repeat the records
-   * before this one.
+   * that it has processed so far.
    */
   commitDue: boolean
   run(expired: () => boolean): RunResult
@@ -105,8 +105,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   const single = queues.length === 1 ? queues[0] : undefined
   const outcomes = recordOutcomes({ topology, context, outputs, metrics, failed })
   /**
-   * True while announced reads are not loaded. If a multi-get stops at a value whose schema is not loaded, the
-   * multi-get must be repeated before any record is processed.
+   * True while the state of announced reads is not loaded. If a multi-get stops at a value whose schema is not loaded,
+   * the multi-get must be repeated before any record is processed.
    */
   let prefetchPending = false
   /** Number of records whose reads were announced since the last multi-get. */

@@ -299,9 +299,9 @@ function valueBytes({ valueStart, valueEnd }: RecordChunk, row: number): number 
 }
 
 /**
- * Returns the number of bytes from the first key or value of a chunk to its last. The size of the buffer would be too
- * large, because several chunks of one fetch may share a buffer. Time markers have neither key nor value, and may be
- * the first or last records of a chunk.
+ * Returns the number of bytes from the beginning of the first key or value of a chunk to the end of the last one. The
+ * size of the buffer would be too large, because several chunks of one fetch may share a buffer. Time markers have
+ * neither key nor value, and may be the first or last records of a chunk.
  */
 function chunkBytes({ count, keyStart, keyEnd, valueStart, valueEnd }: RecordChunk): number {
   let first = 0

@@ -91,8 +91,8 @@ export class TaskContext implements RecordContext<unknown>, TimeContext, StoreAc
   }
 
   /**
-   * Checks that the current node has declared the store. A store calls this method whenever it is used by a
-   * different node than before.
+   * Checks that the current node has declared the store. A store calls this method whenever the node that uses it
+   * changes.
    */
   admit(store: string): void {
     if (this.node === undefined || this.node.stores.some((known) => known.name === store)) return

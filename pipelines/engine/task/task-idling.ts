@@ -24,7 +24,10 @@ const never: TaskIdling = { until: () => -Infinity }
  */
 export function taskIdling(sources: readonly IdlingSource[], maxIdleMs: number): TaskIdling {
   if (maxIdleMs < 0 || sources.length === 1) return never
-  /** When the task found that it had read a source to its end, epoch ms; undefined for sources with more records. */
+  /**
+   * For each source, the time (epoch ms) at which the task found that it had processed the source to its end; undefined
+   * for a source with more records.
+   */
   const endedSince: (number | undefined)[] = sources.map(() => undefined)
 
   /** Returns the time until which the task waits for this source. */

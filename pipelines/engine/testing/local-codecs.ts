@@ -3,7 +3,8 @@ import type { Codec } from '../../../schemas/codec.ts'
 import type { AvroSchema, ValueFormat } from '../../../schemas/topic.ts'
 
 /**
- * Creates codecs that share a set of local schema ids, so that a topic may contain records of several schema versions.
+ * Returns a function that creates the codec for a topic's values. All of these codecs share a set of local schema ids,
+ * so that a topic may contain records of several schema versions.
  */
 export function localCodecs(): (topic: AnyValueTopic) => Codec<unknown> {
   const schemas = new Map<number, AvroSchema>()

@@ -225,7 +225,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   }
 
   /**
-   * Fetches records for every task, and runs the tasks. If a record that must be skipped fails, restarts all tasks and
+   * Fetches records for every task, and runs the tasks. If a record fails and can be skipped, restarts all tasks and
    * runs them again.
    * @returns true if a fetch returned records
    */
@@ -240,8 +240,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   }
 
   /**
-   * Restarts all tasks from the last commit. If one of the records since then has failed and can be skipped, the tasks
-   * process these records again.
+   * Restarts all tasks from the last commit, so that they can process the records since then again. Returns if one of
+   * these records failed and can be skipped, or if the commit could not write a row.
    * @throws the error in all other cases, in which a worker would stop. The restart has then dropped all uncommitted
    * results.
    */
@@ -273,7 +273,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     }
   }
 
-  /** Drops all uncommitted results. */
+  /** Closes all tasks and drops all uncommitted results. */
   function stop(): void {
     for (const task of tasks) task.close()
     backend.session(topology.name).dropBatch()

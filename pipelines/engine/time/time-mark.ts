@@ -1,4 +1,4 @@
-/** The part of a source partition's state that the time marks of a first stage depend on. */
+/** The part of a source partition's state on which time marks depend. */
 export interface MarkedSource {
   /** The next offset to process. */
   readonly position: number
@@ -21,7 +21,9 @@ export interface TimeMark {
    * Returns the time that may be marked in the transaction that commits these positions; undefined when there is none.
    */
   ready(sources: readonly MarkedSource[]): number | undefined
-  /** Must be called when the marker has been added to the open transaction. */
+  /**
+   * Must be called after the ready time was handled, for example after its marker was added to the open transaction.
+   */
   sent(): void
 }
 

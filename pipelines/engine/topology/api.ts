@@ -86,7 +86,7 @@ export interface Stream<K, V> {
    * in succession on the same record. If a processor returns an outcome (drop, dead letter, late), later processors do
    * not receive the record.
    * @param options.reads calls `store.prefetch(key)` for the state that a record needs, so that one multi-get reads the
-   * state for a whole batch
+   * state for many records
    * @param options.stores every store that the processor uses, including those in `reads`. Naming a store here declares
    * it; using any other store throws ProcessorError. Streams whose nodes name the same store form one sub-topology.
    * @param options.emits every topic that the processor emits to; emitting to any other topic throws ProcessorError

@@ -122,7 +122,7 @@ function checkTimeMarkers(declaration: Declaration): void {
 }
 
 /**
- * Returns the stages that send time markers into a topic. A stage is named by the topic that it reads. A later stage
+ * Returns the stages that send time markers into a topic. A stage is named after the topic that it reads. A later stage
  * waits for markers from all of these stages.
  */
 export function timeStagesInto(declaration: Declaration, topic: string): string[] {

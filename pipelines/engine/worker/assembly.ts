@@ -245,8 +245,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     tasks: tasks.all,
     standby: inactive.copy,
     copies,
-    // Queries use a separate view of the group. The view of the standby copies may have been fetched while the group
-    // was changing, so it may contain outdated owners.
+    // Queries use a separate view of the group. The members in the view of the standby copies may have been fetched
+    // while the group was changing, so that view may show outdated owners.
     group: groupView(group, runtime),
     sources: new Set(topics),
     memberId,

@@ -72,15 +72,15 @@ const MAX_FAILED_WRITES = 3
 export interface Committer {
   /**
    * Finishes a commit that the brokers have answered, and starts one that is due. Waits for the brokers only when the
-   * open transaction must not grow any further, or when there is no result to commit. Waits for the database while it
-   * cannot take rows without blocking the event loop.
+   * open transaction must not grow any further, or when the tasks have no results and only positions or write times
+   * must be saved. Waits for the database while it cannot take rows without blocking the event loop.
    * @param worked true when this turn of the loop processed records
    */
   commitIfDue(worked: boolean): Promise<void>
   /**
-   * Commits if time handlers are about to begin although a part of the open transaction was sent. `commitIfDue` does so
-   * when a time becomes due while a task runs, but a task may also start with a time that is due. Must be called after
-   * task starts, before the tasks run.
+   * Commits if time handlers are about to begin and a part of the open transaction was already sent. `commitIfDue` does
+   * so when a time becomes due while a task runs, but a task may also start with a time that is due. Must be called
+   * after task starts, before the tasks run.
    */
   commitBeforeHandlers(): Promise<void>
   /**

@@ -71,7 +71,8 @@ function addressOf(host: string, port: number): string {
 /**
  * Starts the health server and then the runners. The health server runs from the beginning, so that a slow start
  * (restore, unreachable brokers) can be observed.
- * @throws Error if the port cannot be opened, or the error of `deps.runners`; the port is then closed again
+ * @throws Error if the port cannot be opened. Also throws the errors of `deps.runners`, after it has closed the port
+ * again
  */
 export async function startHost(options: HostOptions, deps: HostDeps): Promise<Host> {
   const { backend, runtime } = deps

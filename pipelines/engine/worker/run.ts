@@ -16,7 +16,7 @@ import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { workerRunner } from './worker-runner.ts'
 
 export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'topology'> {
-  /** Addresses (`host:port`) of some brokers of the cluster, as a list or separated by commas. */
+  /** Addresses (`host:port`) of some brokers of the cluster, as an array or as a comma-separated string. */
   readonly brokers: string | readonly string[]
   /** URL or client of the schema registry. */
   readonly registry: string | SchemaRegistry
@@ -38,7 +38,7 @@ export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'to
   /**
    * Makes SIGTERM and SIGINT stop the worker gracefully. After that, the process can exit. If the same signal arrives
    * again, the process ends immediately. Before the worker has joined its group, the first signal also ends the process
-   * immediately, unless another worker of the process runs.
+   * immediately, unless another worker is running in the process.
    */
   readonly stopOnSignals?: boolean
 }

@@ -7,7 +7,8 @@ export interface DeliveryCounts {
    */
   readonly dropped: Map<string, number>
   /**
-   * Number of failed attempts, by reason. After a failure the record waits in the retry topic or becomes a dead letter.
+   * Number of failed attempts, by reason. After a failure, the record waits in the retry topic, becomes a dead letter
+   * or, if the sink stores no dead letters, is dropped.
    */
   readonly failed: Map<string, number>
   /** Number of records that became dead letters after a failed attempt, by the reason of the last failure. */

@@ -36,7 +36,7 @@ export interface Courier {
   /**
    * Delivers or moves one record.
    * @param release called when the attempt has ended, to free the slot of the delivery
-   * @param closing fires when the sink gives up the partition
+   * @param closing fires when the sink begins to give up the partition
    * @returns `abandoned` if the delivery failed and the record was not moved
    */
   deliver(attempt: Attempt, release: () => void, closing: AbortSignal): Promise<'done' | 'abandoned'>
@@ -51,8 +51,8 @@ const GIVE_UP_AFTER_MS = 24 * 3_600_000
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 5_000
 /**
- * How long a write to Kafka may take after the sink has given up the partition. Kafka may be unreachable for hours.
- * Without a limit, the partition could not move to another process in the meantime.
+ * How long a write to Kafka may take after the sink has begun to give up the partition. Kafka may be unreachable for
+ * hours. Without a limit, the partition could not move to another process in the meantime.
  */
 const LAST_WRITE_GRACE_MS = 2_000
 
@@ -117,8 +117,8 @@ export function courier(deps: CourierDeps): Courier {
   }
 
   /**
-   * Repeats a write to Kafka until it succeeds or the sink gives up the partition. In the second case, the partition's
-   * next owner delivers the record again.
+   * Repeats a write to Kafka until it succeeds. If the sink gives up the partition before that, the partition's next
+   * owner delivers the record again.
    */
   async function persist(write: () => Promise<void>, closing: AbortSignal): Promise<'done' | 'abandoned'> {
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
@@ -133,7 +133,10 @@ export function courier(deps: CourierDeps): Courier {
     }
   }
 
-  /** Waits for a write. Once the sink has given up the partition, the wait is limited. */
+  /**
+   * Waits for a write. Once the sink begins to give up the partition, waits for at most `LAST_WRITE_GRACE_MS` longer.
+   * @returns whether the write has ended
+   */
   async function endsInTime(writing: Promise<void>, closing: AbortSignal): Promise<boolean> {
     const { promise: isClosing, resolve } = Promise.withResolvers<void>()
     const stop = () => resolve()

@@ -72,7 +72,7 @@ export function deliveries(name: string, topics: readonly AnyTopic[], target: De
   }
 
   function lanes({ fetcher, metrics, runtime, deadLetters, ...connections }: SinkParts) {
-    // Records in the retry topic have the same bytes as in the source, so they have the same schema.
+    // Records in the retry topic have the keys and values of the original records, so they also have the same schemas.
     const tools = laneTools(connections)(source)
     const taking = courier({
       target,

@@ -29,8 +29,8 @@ export interface HttpSender {
 }
 
 /**
- * Default timeout of a request. A receiver that needs longer should respond first and process the message later. With
- * a longer timeout, a few requests that hang could occupy all slots, and other deliveries would have to wait.
+ * Default timeout of a request. A receiver that needs longer should respond first and process the message later. With a
+ * longer timeout, requests that hang would occupy their slots for longer, and other deliveries would have to wait.
  */
 const TIMEOUT_MS = 5_000
 /**
@@ -47,7 +47,7 @@ const FIRST_SUCCESS = 200
 const FIRST_REDIRECT = 300
 const FIRST_SERVER_ERROR = 500
 const MS_PER_SECOND = 1_000
-/** Error codes that a request gets if the receiver has closed the idle connection. */
+/** Error codes of a request on an idle connection that the receiver has closed. */
 const CLOSED_WHILE_IDLE = new Set(['ECONNRESET', 'EPIPE'])
 
 export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 'setTimer' | 'now'>): HttpSender {
@@ -59,8 +59,8 @@ export function httpSender(options: HttpSenderOptions, runtime: Pick<Runtime, 's
 
   async function send(message: HttpMessage): Promise<DeliveryOutcome> {
     const first = await attempt(message).catch(unsendable)
-    // If the receiver closed the idle connection just before the request arrived, the receiver has not refused the
-    // message. The request is therefore repeated once.
+    // The receiver may have closed the idle connection just before the request arrived. This does not mean that it
+    // refuses the message, so the request is repeated once.
     return asOutcome(first === 'closed-while-idle' && !isClosed ? await attempt(message) : first)
   }
 
@@ -121,7 +121,9 @@ function drain(answer: IncomingMessage, request: ClientRequest, ended: () => voi
   answer.on('close', ended)
 }
 
-/** Classifies a response. Redirects are refused, because they could send the request to any address. */
+/**
+ * Classifies a response. Redirects are not followed, because they could lead to any address. They count as refusals.
+ */
 function outcomeOf({ statusCode = 0, headers }: IncomingMessage, now: number): DeliveryOutcome {
   if (statusCode >= FIRST_SUCCESS && statusCode < FIRST_REDIRECT) return DELIVERED
   const code = `http_${statusCode}`
@@ -130,7 +132,10 @@ function outcomeOf({ statusCode = 0, headers }: IncomingMessage, now: number): D
   return { ...failed(code, message), retryAfterMs: retryAfter(headers['retry-after'], now) }
 }
 
-/** Node throws for a header that it cannot send, and would throw again at every attempt. */
+/**
+ * Returns the outcome for a message that Node cannot send, for example because of an invalid header. Node would throw
+ * again at every attempt, so the record is refused.
+ */
 function unsendable({ code, message }: NodeJS.ErrnoException): DeliveryOutcome {
   return { outcome: 'refused', code: code ?? 'invalid', message }
 }
@@ -141,7 +146,7 @@ function failed(code: string, message: string): Extract<DeliveryOutcome, { outco
 
 /**
  * Returns the pause that a receiver requests, in ms.
- * @param text the value of Retry-After: seconds or a date; any other value, and undefined, request no pause
+ * @param text the value of Retry-After: a number of seconds or a date. Undefined, or any other value, requests no pause
  */
 function retryAfter(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined

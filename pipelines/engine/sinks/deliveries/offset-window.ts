@@ -40,8 +40,8 @@ export const MAX_WINDOW_SPAN = MAX_BITMAP_BYTES * BITS_PER_BYTE
 /**
  * Creates a window.
  * @param start the first offset that is not done
- * @param doneBefore later offsets whose records are done. They stay in the metadata until the window has passed them,
- * because this may not happen before the next restart
+ * @param doneBefore later offsets whose records are done. They stay in the metadata until `next` has passed them,
+ * because the sink may restart before that
  */
 export function offsetWindow(start: number, doneBefore: Iterable<number> = []): OffsetWindow {
   /** The offsets whose records are not done. They are added in ascending order and stay in that order. */
