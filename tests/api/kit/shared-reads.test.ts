@@ -57,7 +57,7 @@ test('a hash is read before a flag that is requested after it, even in a turn wi
   for (let index = 0; index < 250; index++) expect(order.indexOf(`{v:0}:h${index}`)).toBeLessThan(order.indexOf(`{v:0}:f${index}`))
 })
 
-test('bytes are read before values, and a key is read again in the next turn', async () => {
+test('bytes are read before the strings of the same turn, and a key is read again in the next turn', async () => {
   const { reads, asked } = store({ '{v:0}:a': 'one' })
   const found = await Promise.all([
     reads.get('{v:0}:flag'),

@@ -116,7 +116,7 @@ test('if the topic has lost records, the table reads it again and then contains 
   for (const [key, value] of [['a', '1'], ['a', '2'], ['b', '3'], ['d', '4']]) world.put(key, value) // biome-ignore format: short
   const { table } = await world.open()
   await expect.poll(() => reports(table), SOON).toEqual({})
-  // The transport does not report that the topic is a new one, so this looks like a log that has lost its end.
+  // The transport does not report that the topic was created again, so the log seems to have lost its last records.
   const spec = world.broker.topic('entries')
   world.broker.deleteTopic('entries')
   world.broker.createTopic(spec)

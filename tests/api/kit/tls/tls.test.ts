@@ -172,7 +172,7 @@ describe('client certificates', () => {
   test.each([
     ['has expired', past],
     ['is not valid yet', future],
-  ])('if the authority %s, the answer does not say this about the client certificate', async (what, validity) => {
+  ])('if the certificate of the issuer %s, the answer says this of the issuer and not of the client certificate', async (what, validity) => {
     const authority = testAuthority('client authority', validity)
     const { port } = await served({ clientCa: authority.cert })
     const { status, body } = await call(port, '/certified', { client: authority.issue({ commonName: 'payments', usage: 'client' }) })
@@ -337,7 +337,7 @@ describe('replaced files', () => {
     expect((await call(port, '/certified', { agent, client: payments })).status).toBe(200)
   })
 
-  test('a metric says when the first authority of clients expires', async () => {
+  test('a metric contains the earliest expiry of the client authorities', async () => {
     const [first, second] = [2, 3].map((hours) => Date.now() + hours * HOUR_MS)
     const authorities = [second, first].map((notAfter) => testAuthority('client authority', { notAfter }).cert)
     const { metrics } = await served({ clientCa: authorities.join('') })

@@ -45,7 +45,7 @@ test('reads are not watched before Redis reports changes', async () => {
   expect(state.asked).toBe(0)
 })
 
-test('a confirmation covers the time up to its request', async () => {
+test('a confirmation confirms a read up to the time at which it was requested', async () => {
   const { keys, state } = opened()
   keys.start()
   const read = await readOf(keys)
@@ -107,7 +107,7 @@ test.each<[string, (keys: WatchedKeys) => void]>([
   expect(await confirmed(await readOf(keys))).toBe(1_000)
 })
 
-test('a confirmation that fails or was requested before a gap confirms nothing', async () => {
+test('a confirmation confirms nothing if it fails, or if everything may have changed since it was requested', async () => {
   const { keys, state } = opened()
   keys.start()
   const read = await readOf(keys)

@@ -41,7 +41,7 @@ function kindsOf(args: readonly (string | number)[]) {
   })
 }
 
-test('if a reply is late, its slice is returned, even while the circuit is open, but the units of requests that were let through are not', async () => {
+test('the slice in a late reply is returned, even while the circuit is open, but the units of requests that were let through stay counted', async () => {
   const { scripts, sent } = heldScripts()
   const clock = { ms: 0 }
   const store = counterStore({ scripts, monotonic: () => clock.ms, timeoutMs: 1 })
