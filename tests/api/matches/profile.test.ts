@@ -64,7 +64,7 @@ test('a location that Kafka does not accept is refused, is not noted, and does n
   expect(accepted.undone).toEqual([])
 })
 
-test('a user cannot become a minor, sees no score, and gets null for an unknown place', async () => {
+test('a user cannot enter the birth date of a minor, sees no score, and gets null for an unknown place', async () => {
   const { app, bearer, facts } = await matchesApi()
   // Chooses a user in the first partition, because the fakes have filled only that partition of the view.
   let sub = randomUUID()
@@ -94,7 +94,7 @@ test('a user cannot become a minor, sees no score, and gets null for an unknown 
   expect(Object.keys(body).filter((name) => /elo|score|deleted/.test(name))).toEqual([])
 })
 
-test.each(['display_name', 'gender', 'bio'])('%s must not contain control characters except tabs and line breaks in a bio', (field) => {
+test.each(['display_name', 'gender', 'bio'])('%s must not contain control characters, but a bio may contain tabs and line breaks', (field) => {
   const isValid = (text: string) => ProfilePatchBody.safeParse({ [field]: text }).success
   for (const text of ['a\u001b[31mb', 'a\u0007', 'a\u007fb', 'a\u0085b']) expect([text, isValid(text)]).toEqual([text, false])
   for (const text of ['a\nb', 'a\r\nb', 'a\tb', 'a\u2028b']) expect([text, isValid(text)]).toEqual([text, field === 'bio'])
@@ -164,7 +164,7 @@ test('the details of a missing field say that it must be a string', () => {
   ])
 })
 
-test('a photo may be under any domain name, and a wrong address is reported once', () => {
+test('a photo URL may have any valid domain name as its host, and a wrong URL causes only one error', () => {
   const issuesOf = (url: string) => ProfilePatchBody.safeParse({ photo_urls: [url] }).error?.issues.length ?? 0
   for (const host of ['пример.рф', 'xn--e1afmkfd.xn--p1ai', 'münchen.de', 'a-1.example.co.uk:8443'])
     expect([host, issuesOf(`https://${host}/a.jpg`)]).toEqual([host, 0])
