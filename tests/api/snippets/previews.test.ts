@@ -46,7 +46,7 @@ describe('a snippet with limited reads', () => {
   test.each([
     ['opens the address', { 'sec-fetch-mode': 'navigate', 'sec-fetch-site': 'none' }],
     ['loads the address in advance', { 'sec-purpose': 'prefetch;prerender', 'sec-fetch-mode': 'navigate', 'sec-fetch-site': 'none' }],
-  ])('is not read by a browser that %s with the cookie of a session, because browsers send it on their own', async (_what, browser) => {
+  ])('is not read by a browser that %s with the cookie of a session, because browsers send cookies on their own', async (_what, browser) => {
     const { bearer, create, send } = await snippetsApi()
     const { body } = await create({ content: 'secret', burn_after_reads: 1, visibility: 'private' }, ALICE)
     const [path, raw] = [`/api/v1/pastes/${body.paste_id}`, `/api/v1/pastes/${body.paste_id}/raw`]

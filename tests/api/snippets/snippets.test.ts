@@ -108,7 +108,7 @@ describe('creating a snippet', () => {
     },
   )
 
-  test('a text that is given twice or is missing is named in plain words', async () => {
+  test('the error for a parameter that is given twice or is missing says what is allowed', async () => {
     const { send } = await snippetsApi()
     const messageOf = async (method: string, path: string) =>
       (await send(method, path, { body: method === 'POST' ? 'x' : undefined, headers: { 'content-type': 'text/plain' } })).body.details[0]
@@ -279,7 +279,7 @@ describe('reads', () => {
 })
 
 describe('refusals', () => {
-  test('the owner of an anonymous snippet is never said to be another user, because it has none', async () => {
+  test('the refusal to change an anonymous snippet says that the snippet has no owner', async () => {
     const { create, send } = await snippetsApi()
     const path = `/api/v1/pastes/${(await create({ content: 'x' })).body.paste_id}`
     for (const answer of [await send('DELETE', path, { as: ALICE }), await create({ content: 'y' }, ALICE, `${path}/versions`)]) {
