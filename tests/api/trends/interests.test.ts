@@ -36,7 +36,7 @@ test('interests are read back as they were written, except that weights become 3
   expect((await get(PATH, await bearer({ sub: '1' }))).body.topic_weights).toEqual({})
 })
 
-test('a request whose interests are stored but not readable yet gets 202', async () => {
+test('a request gets 202 if its interests are stored but cannot be read yet', async () => {
   const { send, bearer, kafka } = await trendsApi()
   kafka.sink = false
   expect((await send('PUT', PATH, { topic_weights: { a: 1 } }, await bearer({ sub: '1' }))).status).toBe(202)
