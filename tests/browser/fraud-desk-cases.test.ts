@@ -116,7 +116,7 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     expect(found).toMatchObject({ verdict: 'CONFIRMED_FRAUD' })
   })
 
-  test('a case shows factors, places, timeline and features, and hostile text stays text', async () => {
+  test('a case shows factors, places, timeline and features, and HTML in the data is shown as text', async () => {
     const { page, complaints, fakes } = await opened({ hash: '#case/90071992547409932' })
     await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
     expect(await page.locator('#why .bars li').allTextContents()).toContain('geo distance km0.42')
@@ -280,7 +280,7 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     expect(await page.getByRole('alert').filter({ hasText: 'Somebody else' }).count()).toBe(0)
   })
 
-  test('if the current page of the queue no longer exists because cases were closed, the page before it is shown', async () => {
+  test('if the current page of the queue no longer exists because cases were closed, the last page is shown', async () => {
     const { page, fakes } = await opened()
     await page.locator('.entry').first().waitFor()
     fakes.replaced.set('GET cases', { body: { cases: fakes.cases, page: 1, limit: 20, total: 23, complete: true } })

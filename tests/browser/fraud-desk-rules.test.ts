@@ -229,7 +229,7 @@ describe('the rules on the desk of fraud scoring in Chromium, with a fake API be
     expect(await page.textContent('#problem')).toBe('The server did not accept this: entity value must be an IP address.')
   })
 
-  test('an earlier version of the rules is restored when the button is pressed a second time', async () => {
+  test('an earlier version of the rules is restored only when the button is pressed a second time', async () => {
     const { page, complaints, fakes } = await opened({ hash: '#rules' })
     await page.getByText('Versions of the rule set').click()
     await page.getByRole('row', { name: 'in force' }).waitFor()

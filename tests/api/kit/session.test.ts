@@ -158,7 +158,7 @@ describe('requests with a session', () => {
     expect((await api.app.request('/things', { method: 'POST', headers: { cookie, ...internal } })).status).toBe(200)
   })
 
-  test('a session without the scope gets 403', async () => {
+  test('a session without the required scope gets 403', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api, { sub: '42' })
     expect((await api.app.request('/internal', { headers: { cookie } })).status).toBe(403)
@@ -271,7 +271,7 @@ describe('requests with a session', () => {
   })
 })
 
-describe('the session itself', () => {
+describe('the endpoint of the session', () => {
   test('a page can read whether a user is signed in, and gets the CSRF token again', async () => {
     const api = await sessionApp()
     expect((await api.app.request(PATH, { headers: OWN_PAGE })).status).toBe(204)

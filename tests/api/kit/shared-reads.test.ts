@@ -43,7 +43,7 @@ test('the reads of one turn are split into commands of at most 200 keys, so that
   expect(values[499]).toBe('last')
 })
 
-test('reads of hashes in the same turn share a command, which is sent before the command for values', async () => {
+test('reads of hashes in the same turn share a command, which is sent before the command that reads strings', async () => {
   const { reads, asked } = store({ '{v:0}:flag': '1' }, { '{v:0}:h': { a: '1' }, '{v:0}:i': { b: '2' } })
   const found = await Promise.all([reads.hgetall('{v:0}:h'), reads.get('{v:0}:flag'), reads.hgetall('{v:0}:i'), reads.hgetall('{v:0}:j')])
   expect(found).toEqual([{ a: '1' }, '1', { b: '2' }, {}])

@@ -94,12 +94,15 @@ test('a user cannot enter the birth date of a minor, sees no score, and gets nul
   expect(Object.keys(body).filter((name) => /elo|score|deleted/.test(name))).toEqual([])
 })
 
-test.each(['display_name', 'gender', 'bio'])('%s must not contain control characters, but a bio may contain tabs and line breaks', (field) => {
-  const isValid = (text: string) => ProfilePatchBody.safeParse({ [field]: text }).success
-  for (const text of ['a\u001b[31mb', 'a\u0007', 'a\u007fb', 'a\u0085b']) expect([text, isValid(text)]).toEqual([text, false])
-  for (const text of ['a\nb', 'a\r\nb', 'a\tb', 'a\u2028b']) expect([text, isValid(text)]).toEqual([text, field === 'bio'])
-  for (const text of ['Zoë', '👩‍👩‍👧', 'שלום']) expect([text, isValid(text)]).toEqual([text, true])
-})
+test.each(['display_name', 'gender', 'bio'])(
+  '%s must not contain control characters, but a bio may contain tabs and line breaks',
+  (field) => {
+    const isValid = (text: string) => ProfilePatchBody.safeParse({ [field]: text }).success
+    for (const text of ['a\u001b[31mb', 'a\u0007', 'a\u007fb', 'a\u0085b']) expect([text, isValid(text)]).toEqual([text, false])
+    for (const text of ['a\nb', 'a\r\nb', 'a\tb', 'a\u2028b']) expect([text, isValid(text)]).toEqual([text, field === 'bio'])
+    for (const text of ['Zoë', '👩‍👩‍👧', 'שלום']) expect([text, isValid(text)]).toEqual([text, true])
+  },
+)
 
 test('a PUT that is repeated after the profile was deleted gets 404', async () => {
   const { app, bearer, facts } = await matchesApi()
@@ -118,7 +121,7 @@ test.each([
   ['block', {}, NOW + 1, NOW + 1],
   ['activity', {}, 0, NOW + 4, { last_active_at: NOW + 4, last_swipe: null, lat: null, lon: null, location_updated_at: null }],
 ])(
-  'a deletion is not earlier than the last %s, even if the clock of the process that recorded it was ahead',
+  'the time of a deletion is not before that of the last %s, even if the clock of another process was ahead',
   async (_what, recent, firstAt, at, self = undefined) => {
     const sent: unknown[] = []
     const run = async (_flow: unknown, _key: string, command: unknown) => {

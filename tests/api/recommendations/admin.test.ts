@@ -91,7 +91,7 @@ test('preferences are stored even if a process whose clock is ahead stored the p
   expect(api.published).toHaveLength(2)
 })
 
-test('an item may be at every limit of its fields', async () => {
+test('an item is accepted if each of its fields is at its limit', async () => {
   const attributes = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`${at}`.padEnd(50, 'n'), 'v'.repeat(500)]))
   const texts = { title: 't'.repeat(500), description: 'd'.repeat(20_000), category_path: 'c'.repeat(500) }
   const thumbnail_url = `https://example.com/${'x'.repeat(2_028)}`

@@ -60,7 +60,7 @@ describe('creating a snippet', () => {
     ['1d', 1_440],
     ['1w', 10_080],
     ['1M', 43_200],
-  ])('a snippet with expiration %s lives for %i minutes, and not a millisecond longer', async (expiration, minutes) => {
+  ])('a snippet with expiration %s can be read for %i minutes, and not a millisecond longer', async (expiration, minutes) => {
     const { create, send, clock } = await snippetsApi()
     const { body } = await create({ content: 'x', expiration })
     expect(Date.parse(body.expires_at)).toBe(clock.now + minutes * MINUTE_MS)
@@ -95,7 +95,7 @@ describe('creating a snippet', () => {
   })
 
   test.each([0, -1, 1.5, 1_001, true, '', '0', '01', '5.0', 'abc', '1001'])(
-    'the refusal of burn_after_reads %j states the range',
+    'the error for burn_after_reads %j names the allowed range',
     async (reads) => {
       const { create, send } = await snippetsApi()
       const problem = (place: string) => [{ path: `${place}.burn_after_reads`, message: 'must be an integer from 1 to 1000' }]
@@ -181,7 +181,7 @@ describe('creating a snippet', () => {
   })
 })
 
-describe('the limit of the creation rate', () => {
+describe('the rate limit for creating snippets', () => {
   /** Creates a limiter with the seeded rules and in-memory counters. */
   function limitsInForce(): RequestLimits {
     const { store } = exactCounters(() => START * 1_000)

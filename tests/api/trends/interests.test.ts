@@ -61,7 +61,7 @@ test('a write of interests while Redis hangs gets 202 without waiting for the ti
   expect(clock).toBeLessThanOrEqual(5_000)
 })
 
-test('a profile that another writer stored with a later time does not count as the new profile, and an invalid time is returned as null', async () => {
+test('a profile that another writer stored with a later time is not mistaken for the written one, and an invalid time is returned as null', async () => {
   const { get, send, bearer, kafka, redis } = await trendsApi()
   const headers = await bearer({ sub: '1' })
   const partition = partitionFor(Buffer.from('1'), 4)

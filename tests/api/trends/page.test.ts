@@ -156,7 +156,7 @@ test('places are found by name', async () => {
   expect(none).not.toContain('<img')
 })
 
-test('the history of a term is shown in each range', async () => {
+test('the page of a term shows its history for a day, a week or a quarter', async () => {
   const { page, table } = await opened()
   table.rows = [[START / 1_000 - 900, 40]]
   const { status, html } = await page('/trends/terms/%3Cb%3E?woeid=2459115')

@@ -124,7 +124,7 @@ test.each([4, 8, 16])(
   },
 )
 
-test('in the worst window after a pause, the excess is the part of the window that the pause takes, and leases add at most a twentieth', async () => {
+test('after a pause, the worst window exceeds the limit in proportion to the pause, and leases add at most a twentieth of the limit', async () => {
   const limit: Limit = { limit: 400, windowSeconds: 1, burst: 0 }
   const [pauseFrom, pauseTo] = [3_000, 3_150]
   const system = instances(1)
@@ -190,21 +190,24 @@ test('refused requests do not wait for the store, and one query serves all of th
   expect(exact.state.questions).toBe(questions + 1)
 })
 
-test.each(['hard', 'soft'] as const)('units that another instance has returned are available after the next query (%s mode)', async (mode) => {
-  const { stores, exact, advance } = instances(1)
-  const take = async (store: CounterStore, counter: Counter) => {
-    const [{ taken }] = (await store.decide([{ mode, counter, units: 1 }])) as readonly Reading[]
-    return taken === 1
-  }
-  const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
-  for (let request = 0; request < 20; request++) await take(stores[0], counter)
-  await exact.store.decide([{ mode: 'give-back', counter, units: 2, windowIndex: START_US / 60_000_000 }])
-  advance(25_000)
-  // This request triggers the query.
-  expect(await take(stores[0], counter)).toBe(false)
-  await settled()
-  expect([await take(stores[0], counter), await take(stores[0], counter), await take(stores[0], counter)]).toEqual([true, true, false])
-})
+test.each(['hard', 'soft'] as const)(
+  'units that another instance has returned are available after the next query (%s mode)',
+  async (mode) => {
+    const { stores, exact, advance } = instances(1)
+    const take = async (store: CounterStore, counter: Counter) => {
+      const [{ taken }] = (await store.decide([{ mode, counter, units: 1 }])) as readonly Reading[]
+      return taken === 1
+    }
+    const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
+    for (let request = 0; request < 20; request++) await take(stores[0], counter)
+    await exact.store.decide([{ mode: 'give-back', counter, units: 2, windowIndex: START_US / 60_000_000 }])
+    advance(25_000)
+    // This request triggers the query.
+    expect(await take(stores[0], counter)).toBe(false)
+    await settled()
+    expect([await take(stores[0], counter), await take(stores[0], counter), await take(stores[0], counter)]).toEqual([true, true, false])
+  },
+)
 
 test('if the store fails while a caller is refused, the caller is no longer refused after the next query', async () => {
   const clock = { ms: 0, isAway: false }

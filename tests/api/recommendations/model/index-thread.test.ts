@@ -114,7 +114,7 @@ test('searches that start in the same turn of the event loop are sent to the thr
   expect([unanswered, timers]).toEqual([[], []])
 })
 
-test('a search without an answer in time fails, and its late answer is ignored', async () => {
+test('a search that is not answered in time fails, and its late answer is ignored', async () => {
   const index = await opened()
   const search = index.search(VECTOR, 1, 'product')
   await sent()
