@@ -28,7 +28,7 @@ describe('the page that explains a list in Chromium', () => {
     await page.context().close()
   })
 
-  test('titles that are one very long word do not make the columns of the tables wide', async () => {
+  test('if titles consist of one very long word, no column of the tables becomes too wide or too narrow', async () => {
     const api = await recommendationsApi()
     const server = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now })
     onTestFinished(async () => void (await server.close(0)))

@@ -37,7 +37,7 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('Enter alone confirms, and a refused verdict is not shown as recorded', async () => {
+  test('the Enter key is enough to confirm a verdict, and a verdict that the server refuses is not shown as recorded', async () => {
     const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
     fakes.replaced.set('POST transactions/t-1/feedback', refusal(503, 'unavailable'))
@@ -116,7 +116,7 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     expect(found).toMatchObject({ verdict: 'CONFIRMED_FRAUD' })
   })
 
-  test('a case shows factors, places, timeline and features, and hostile text stays text', async () => {
+  test('a case shows factors, places, timeline and features, and HTML in the data is shown as text', async () => {
     const { page, complaints, fakes } = await opened({ hash: '#case/90071992547409932' })
     await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
     expect(await page.locator('#why .bars li').allTextContents()).toContain('geo distance km0.42')
@@ -156,7 +156,7 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     expect(fakes.changes.map(({ body }) => body.verdict)).toEqual(['SUSPICIOUS'])
   })
 
-  test('the queue ends with the last page that the API lists', async () => {
+  test('the queue has no more pages than the API can list, even if there are more cases', async () => {
     const { page, fakes } = await opened()
     await page.locator('.entry').first().waitFor()
     fakes.replaced.set('GET cases', { body: { cases: fakes.cases, page: 1, limit: 20, total: 30_000, complete: true } })
@@ -263,7 +263,7 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     expect(fakes.cases[0]).toMatchObject({ assigned_to: 'ann', status: 'ESCALATED' })
   })
 
-  test('a second change by an analyst does not count as a change by somebody else', async () => {
+  test('if an analyst makes a second change while the first is being sent, both are saved, without a message about somebody else', async () => {
     const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
     await page.getByRole('button', { name: 'Assign to me' }).waitFor()
     const gate = Promise.withResolvers<void>()
@@ -280,7 +280,7 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     expect(await page.getByRole('alert').filter({ hasText: 'Somebody else' }).count()).toBe(0)
   })
 
-  test('if closed cases leave the list, the queue returns to its last page', async () => {
+  test('if the current page of the queue no longer exists because cases were closed, the last page is shown', async () => {
     const { page, fakes } = await opened()
     await page.locator('.entry').first().waitFor()
     fakes.replaced.set('GET cases', { body: { cases: fakes.cases, page: 1, limit: 20, total: 23, complete: true } })

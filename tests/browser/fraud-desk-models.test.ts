@@ -16,7 +16,7 @@ describe('the models on the desk of fraud scoring in Chromium, with a fake API b
     await page.getByRole('alert').waitFor({ state: 'hidden' })
   })
 
-  test('the page of the models plots the data of their reports', async () => {
+  test('the page of the models plots the data of the model report', async () => {
     const { page, complaints } = await opened({ hash: '#models' })
     await expect
       .poll(() => page.locator('.plot figcaption').allTextContents())

@@ -112,7 +112,7 @@ describe('the rules on the desk of fraud scoring in Chromium, with a fake API be
     expect(await page.textContent('#rule-news')).toBe('')
   })
 
-  test('a failed request for the state of a back-test does not end the back-test on the page', async () => {
+  test('if a request for the state of a back-test fails, the page asks again until the back-test is done', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()
     const poll = 'GET rules/backtest/j-1'
@@ -218,7 +218,7 @@ describe('the rules on the desk of fraud scoring in Chromium, with a fake API be
     expect(complaints.join('\n')).toBe('')
   })
 
-  test('if the server does not accept a value, the message names the field, and not its place in the request', async () => {
+  test('if the server does not accept a value, the message names the field, without its path in the request', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()
     const details = [{ path: 'body.entity_value', message: 'must be an IP address' }]
@@ -229,7 +229,7 @@ describe('the rules on the desk of fraud scoring in Chromium, with a fake API be
     expect(await page.textContent('#problem')).toBe('The server did not accept this: entity value must be an IP address.')
   })
 
-  test('an earlier version of the rules is restored when the button is pressed a second time', async () => {
+  test('an earlier version of the rules is restored only when the button is pressed a second time', async () => {
     const { page, complaints, fakes } = await opened({ hash: '#rules' })
     await page.getByText('Versions of the rule set').click()
     await page.getByRole('row', { name: 'in force' }).waitFor()

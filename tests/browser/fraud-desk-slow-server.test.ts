@@ -88,7 +88,7 @@ describe('the desk of fraud scoring while servers are slow or unreachable, with 
     await page.getByRole('alert').filter({ hasText: 'The verdict on transaction t-1 was not recorded.' }).waitFor()
   })
 
-  test('the message about a lost verdict stays until the analyst dismisses it or the verdict is recorded', async () => {
+  test('the message that a verdict was not recorded stays until the analyst dismisses it or the verdict is recorded', async () => {
     const { page } = await opened({ hash: '#case/90071992547409931' })
     const read = async (index: number, title: string) => {
       await page.evaluate((hash) => location.assign(hash), `#case/9007199254740993${index}`)

@@ -118,7 +118,7 @@ describe('the desk of fraud scoring in Chromium, with a fake API behind the real
     expect(await page.evaluate(isOnTop)).toBe('problem')
   })
 
-  test.each([400, 1280])('fits a screen that is %i pixels wide, and follows dark mode', async (width) => {
+  test.each([400, 1280])('the desk fits a screen that is %i pixels wide, and follows dark mode', async (width) => {
     const { page } = await opened({ viewport: { width, height: 800 } })
     const fits = async () => expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width)
     await page.locator('.entry').first().waitFor()

@@ -14,7 +14,7 @@ async function servedOn(host: string, ...probes: ReadinessProbe[]): Promise<stri
   return server.url
 }
 
-test('/readyz gives a reason for each missing part, including optional ones', async () => {
+test('/readyz gives a reason for each required part that is missing and each optional part that is degraded', async () => {
   const url = await served(
     { name: 'redis', check: () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:6379')) },
     { name: 'kafka', optional: true, check: async () => 'away' },
@@ -42,19 +42,19 @@ test('/readyz, /livez and /metrics answer 200, other paths 404 and other methods
 })
 
 test.each<Record<string, string>>([{ host: 'rebound.example' }, { origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }])(
-  'a loopback port refuses a web page that sends %j',
+  'a server on a loopback address refuses requests from pages of other sites: %j',
   async (headers) => {
     const url = await served()
     for (const path of ['/metrics', '/readyz']) expect(await statusOf(`${url}${path}`, headers)).toBe(403)
   },
 )
 
-test('a port on another address accepts every host name', async () => {
+test('a server that does not listen on a loopback address accepts every host name', async () => {
   const { port } = new URL(await servedOn('0.0.0.0'))
   expect(await statusOf(`http://127.0.0.1:${port}/metrics`, { host: 'api-1.internal' })).toBe(200)
 })
 
-test('a user may open the address of a loopback port in a browser', async () => {
+test('a user can open the URL of a server on a loopback address in a browser', async () => {
   expect(await statusOf(`${await served()}/metrics`, { 'sec-fetch-site': 'none' })).toBe(200)
 })
 

@@ -35,7 +35,7 @@ export function recreatable(broker: MemoryBroker) {
 }
 
 /**
- * Checks a probe in every turn of the event loop until it is stopped.
+ * Starts to check a probe in every turn of the event loop.
  * @returns a function that stops the checks and returns the distinct results
  */
 export function watchProbe(check: () => Promise<string | undefined>): () => Promise<(string | undefined)[]> {

@@ -58,7 +58,7 @@ test('an answer to a request with a token is never cached', async () => {
 test.each([
   ['bytes that are not HTTP', 'hello\r\n\r\n', 400, 'invalid_request'],
   ['too many header bytes', `GET / HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'headers_too_large'],
-  ['raw bytes beyond ASCII', 'GET /items/café/detail HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'invalid_request'],
+  ['bytes outside ASCII in its path', 'GET /items/café/detail HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'invalid_request'],
   ['a path with dots', 'GET /a/../open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 200, undefined],
   ['no host', 'GET /open HTTP/1.0\r\n\r\n', 200, undefined],
   ['no host in HTTP/1.1', 'GET /open HTTP/1.1\r\n\r\n', 400, 'invalid_request'],
@@ -103,7 +103,7 @@ describe('a body with Content-Length', () => {
   const put = (bytes: number, body: string) =>
     `PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n${body}`
 
-  test('a body may arrive in chunks, and the next request on the connection gets a response', async () => {
+  test('a body may arrive in two packets, and the next request on the connection gets a response', async () => {
     const { server } = await served()
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     let text = ''

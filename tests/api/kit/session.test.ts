@@ -108,7 +108,7 @@ describe('signing in', () => {
     expect([answer.status, answer.headers.get('set-cookie')]).toEqual([401, null])
   })
 
-  test('refuses a token that is too long for a cookie, a body that is too large, and a form', async () => {
+  test('refuses a token that is too long for a cookie, a body that is too large, and a form-encoded body', async () => {
     const api = await sessionApp()
     const long = await signToken(api.key, { ...CLAIMS, preferred_username: 'x'.repeat(4_000) })
     expect((await signIn(api, long)).status).toBe(400)
@@ -158,7 +158,7 @@ describe('requests with a session', () => {
     expect((await api.app.request('/things', { method: 'POST', headers: { cookie, ...internal } })).status).toBe(200)
   })
 
-  test('a session without the scope gets 403', async () => {
+  test('a session without the required scope gets 403', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api, { sub: '42' })
     expect((await api.app.request('/internal', { headers: { cookie } })).status).toBe(403)
@@ -201,7 +201,7 @@ describe('requests with a session', () => {
     expect(allowed.headers.get('access-control-allow-credentials')).toBeNull()
   })
 
-  test('other origins can read a public answer to a session, because a shared cache may give them such an answer', async () => {
+  test('other origins can read an answer to a session if it is publicly cacheable, because a shared cache may give it to them anyway', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api)
     const { headers } = await api.app.request('/cached', { headers: { cookie, ...OWN_PAGE } })
@@ -234,7 +234,7 @@ describe('requests with a session', () => {
     expect([answer.status, isCleared(answer)]).toEqual([401, true])
   })
 
-  test('keys that cannot be loaded do not end a session', async () => {
+  test('if the keys that verify tokens cannot be loaded, a request with a session gets 503 and the cookie is kept', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api)
     // The API may use the loaded keys for an hour. Then it must load them again, but the provider cannot be reached.
@@ -252,7 +252,7 @@ describe('requests with a session', () => {
     Object.defineProperty(api.published, 'keys', load)
   })
 
-  test('an answer that is kept for anonymous callers is not given to a session', async () => {
+  test('a request with a session cookie does not get an answer that is cached for anonymous callers', async () => {
     const api = await sessionApp({ reusableUntil: START + HOUR_MS })
     const server = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now })
     onTestFinished(async () => void (await server.close(0)))
@@ -271,7 +271,7 @@ describe('requests with a session', () => {
   })
 })
 
-describe('the session itself', () => {
+describe('the endpoint of the session', () => {
   test('a page can read whether a user is signed in, and gets the CSRF token again', async () => {
     const api = await sessionApp()
     expect((await api.app.request(PATH, { headers: OWN_PAGE })).status).toBe(204)

@@ -43,7 +43,7 @@ test('the reads of one turn are split into commands of at most 200 keys, so that
   expect(values[499]).toBe('last')
 })
 
-test('reads of hashes in the same turn share a command, which is sent before the command for values', async () => {
+test('reads of hashes in the same turn share a command, which is sent before the command that reads strings', async () => {
   const { reads, asked } = store({ '{v:0}:flag': '1' }, { '{v:0}:h': { a: '1' }, '{v:0}:i': { b: '2' } })
   const found = await Promise.all([reads.hgetall('{v:0}:h'), reads.get('{v:0}:flag'), reads.hgetall('{v:0}:i'), reads.hgetall('{v:0}:j')])
   expect(found).toEqual([{ a: '1' }, '1', { b: '2' }, {}])
@@ -57,7 +57,7 @@ test('a hash is read before a flag that is requested after it, even in a turn wi
   for (let index = 0; index < 250; index++) expect(order.indexOf(`{v:0}:h${index}`)).toBeLessThan(order.indexOf(`{v:0}:f${index}`))
 })
 
-test('bytes are read before values, and a key is read again in the next turn', async () => {
+test('bytes are read before the strings of the same turn, and a key is read again in the next turn', async () => {
   const { reads, asked } = store({ '{v:0}:a': 'one' })
   const found = await Promise.all([
     reads.get('{v:0}:flag'),

@@ -46,7 +46,7 @@ test('the oldest entry is evicted when the cache is full', async () => {
   expect(state.loads).toEqual(['a', 'b', 'c', 'a'])
 })
 
-test('expired entries take no memory', async () => {
+test('the cache does not keep the values of expired entries in memory', async () => {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as () => void
   let now = 0

@@ -58,7 +58,7 @@ test('a large batch is applied in slices of less than 20 ms, so that the process
   expect(applied).toBe(RECORDS)
 })
 
-test('a topic that has lost records that were read is read again from its beginning', async () => {
+test('if a topic has lost records that the follower has read, the follower reads it again from its beginning', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 'items', partitions: 1 })
   const record = { timestamp: 1, key: Buffer.from('key'), value: Buffer.from('x'), headers: [] }
@@ -179,7 +179,7 @@ test('a follower that is closed while it opens its topic does not wait for recor
   await closed
 }, 5_000)
 
-test('the log counts each failure once, even those since the last report when the follower is closed', async () => {
+test('each failure is counted in the log once, and closing the follower logs the failures since the last report', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 'items', partitions: 1 })
   let attempts = 0

@@ -111,7 +111,7 @@ test('attempts to guess a key are counted against the address', async () => {
   expect([...counts]).toEqual([['limits:{ip:192.0.2.1}:two:w60', 2]])
 })
 
-test('while keys are loading, no caller is refused because of a key, and callers known only by a key do not share a counter', async () => {
+test('while keys are loading, a caller with only a key is allowed without being counted, and other callers are counted by user or address', async () => {
   const { check, keys, counts, told } = gateway()
   keys.areKeysLoading = true
   for (let request = 0; request < 3; request++) {
@@ -138,7 +138,7 @@ test('if the limiter fails, the request is allowed and the error is reported', a
   ])
 })
 
-test('while memory is short, IPv6 addresses that gateways send are counted by /48', async () => {
+test('while memory is short, IPv6 addresses that gateways send are counted by their /48 network', async () => {
   const { check, keys } = gateway()
   expect((await check({ ip: '2001:db8:1:2::3' })).client_id).toBe('ip:2001:db8:1:2::/64')
   keys.isMemoryShort = true

@@ -136,7 +136,7 @@ test('a request for usage without any identity gets a 401 that names the authent
   expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="millrace"'])
 })
 
-test('rules are listed by id, and deleted rules only on request', async () => {
+test('rules are listed in the order of their ids, and deleted rules only on request', async () => {
   const { state, read } = await limitsApi()
   const ruleWith = (rule_id: string, is_active = true) =>
     ruleOf({ rule_id, endpoint_pattern: '/api/v1/a', limit_count: 1, window_seconds: 1, is_active })
@@ -150,7 +150,7 @@ test('rules are listed by id, and deleted rules only on request', async () => {
   expect(await listed('?include_inactive=true&page=2&limit=3')).toEqual(['d', 4])
 })
 
-test('keys are listed by client, and revoked keys only on request', async () => {
+test('keys are listed in the order of their clients, and revoked keys only on request', async () => {
   const { clients, read } = await limitsApi()
   const keys = [
     { client_id: 'b', label: '3', revoked_at: null },

@@ -30,10 +30,11 @@ test('a rule is shown with a warning if requests to its exact path count as requ
   expect(warnings('POST /api/v1/urls/bulk')).toEqual(warning('POST /api/v1/urls'))
   expect(warnings('/api/v1/urls/bulk')).toEqual(warning('/api/v1/urls'))
   expect(warnings('PUT /v1/blocks/{user_id}')).toEqual(warning('PUT /v1/blocks/*'))
-  // The rule's own path is not limited, but the path that its requests are matched as is.
+  // The rule's own path is not limited, but requests to it count as requests to /shop, which is limited.
   expect(warnings('GET /shop/products/1')).toEqual(warning('GET /shop'))
   expect(warnings('/free/{id}')).toEqual([expect.stringContaining('limits no path')])
-  // A parameter is never empty, so this path belongs to no endpoint, and requests to unknown paths are counted.
+  // A parameter is never empty, so this path belongs to no endpoint. The rule applies, because requests to unknown
+  // paths are counted.
   expect(warnings('/api/v1/urls/')).toEqual([])
   const applying = ['/api/v1/urls', '/api/v1/urls/{short_code}', 'GET /api/v1/urls/{short_code}/stats', '/api/v1/urls/*', '*']
   for (const pattern of [...applying, '/v1/blocks/5', 'GET /api/v1/nothing']) expect([pattern, warnings(pattern)]).toEqual([pattern, []])
@@ -105,7 +106,7 @@ test('a gateway must name the caller by key, user or address, and a check counts
   expect(CheckBody.parse({ method: 'GET', path: '/a', user_id: '42' }).cost).toBe(1)
 })
 
-test('a gateway gets a decision about every method, long query and long key that a client may send', () => {
+test('a check accepts every HTTP method, a long query and a long key, because clients may send them', () => {
   const parsed = (fields: object) => CheckBody.parse({ method: 'GET', path: '/a', user_id: '42', ...fields })
   for (const method of ['M-SEARCH', 'UNSUBSCRIBE', 'X']) expect(parsed({ method }).method).toBe(method)
   expect(parsed({ method: 'get' }).method).toBe('GET')

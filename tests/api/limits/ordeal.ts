@@ -75,7 +75,7 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
   }
   const clients = apis.flatMap((api) => Array.from({ length: CLIENTS_PER_API }, () => client(api)))
 
-  /** Returns whether the fault has an effect yet, that is, whether a new caller's request is decided without Redis. */
+  /** Returns whether the fault has taken effect, that is, whether a new caller's request is decided without Redis. */
   async function isFelt(): Promise<boolean> {
     return (await check(apis[0], uniqueName('anybody'), exact)).body.reason === 'limiter_unavailable'
   }

@@ -12,7 +12,7 @@ test.each([
   ['ip:nowhere', 'ip:nowhere'],
   ['user:42', 'user:42'],
   ['acme', 'acme'],
-])('the usage of %s is counted under %s', (asked, counted) => {
+])('a request for the usage of %s reads the counters of %s', (asked, counted) => {
   expect(limitedClientId(asked, false)).toBe(counted)
 })
 

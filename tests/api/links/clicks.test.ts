@@ -124,7 +124,7 @@ test('the statistics of a link contain the last 48 hours, including hours withou
   expect(hours.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(10)
 })
 
-test('the statistics of a link without clicks are zeros', async () => {
+test('the statistics of a link without clicks contain zeros and empty lists', async () => {
   const { get } = await clicksApi()
   expect(await (await get('stats')).json()).toMatchObject({ total_clicks: 0, clicks_today: 0, unique_clicks: 0, top_referrers: [] })
 })

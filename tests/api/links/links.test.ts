@@ -56,7 +56,7 @@ describe('POST /api/v1/urls', () => {
     expect(codes.size).toBe(10)
   })
 
-  test('gives a user separate links with and without counted clicks for the same URL', async () => {
+  test('gives a user two links for the same URL if one of them counts clicks and the other does not', async () => {
     const { create } = await linksApi()
     const codeOf = async (analytics: boolean) => (await create({ long_url: URL_1, analytics }, { as: ALICE })).body.short_code
     const [counted, uncounted] = [await codeOf(true), await codeOf(false)]

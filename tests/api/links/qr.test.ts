@@ -10,7 +10,7 @@ import { qrCode } from '../../../api/links/qr.ts'
 const DATA_CHUNK = 8 + 25
 const CHUNK_TYPE_BYTES = 8
 
-test.each([64, 67, 256, 300])('every pixel of a PNG of %i pixels has the colour of its module', (pixels) => {
+test.each([64, 67, 256, 300])('in a PNG that is %i pixels wide and high, every pixel has the colour of its QR code module', (pixels) => {
   const { data } = encode('https://sho.rt/3xK9dQa', { ecc: 'M', border: 4 })
   const png = Buffer.from(qrCode('https://sho.rt/3xK9dQa', 'png', pixels) as Uint8Array)
   const start = DATA_CHUNK + CHUNK_TYPE_BYTES

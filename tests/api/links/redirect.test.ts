@@ -98,7 +98,7 @@ test('a click has the country that a trusted proxy sends in the configured heade
   expect(direct.clicks[0].country).toBe('')
 })
 
-test('a click has no country from a sender that is not a trusted proxy', async () => {
+test('the country header of a sender that is not a trusted proxy is ignored', async () => {
   const { visit, link, clicks } = await shortApi({ countryHeader: 'cf-ipcountry', proxies: [] })
   await visit(`/${await link()}`, { 'cf-ipcountry': 'DE', 'x-forwarded-for': '203.0.113.9' })
   expect(clicks[0]).toMatchObject({ country: '', ip: '127.0.0.1' })
@@ -161,7 +161,7 @@ test.each([
   ['/', 'sho.rt.:80'],
   ['http://sho.rt/', 'another.example'],
   ['HTTP://SHO.RT:80/', 'sho.rt'],
-])('a link of sho.rt is found in the target %s with the host %s', async (base, host) => {
+])('a request with a target under %s and the Host header %s finds a link of sho.rt', async (base, host) => {
   const { visit, link, clicks } = await shortApi()
   const code = await link()
   expect(await visit(`${base}${code}?a=b`, { host })).toMatchObject({ status: 302, headers: { location: URL_1 } })
@@ -177,7 +177,7 @@ test.each([
   ['http://evil.example/', 'sho.rt'],
   ['http://sho.rt@evil.example/', 'sho.rt'],
   ['ftp://sho.rt/', 'sho.rt'],
-])('no link of sho.rt is found in the target %s with the host %s', async (base, host) => {
+])('a request with a target under %s and the Host header %s finds no link of sho.rt', async (base, host) => {
   const { visit, link } = await shortApi()
   const code = await link()
   expect((await visit(`${base}${code}`, { host })).status).toBe(404)
@@ -195,7 +195,7 @@ test.each(['listener', 'front'])('a code may be percent-encoded, and other encod
     expect((await visit(path, headers)).status).toBe(listener === 'front' ? 299 : 404)
 })
 
-test('other methods get 405 and the allowed methods, which OPTIONS lists as well', async () => {
+test('methods other than GET, HEAD and OPTIONS get 405 with the allowed methods, and OPTIONS lists the allowed methods too', async () => {
   const { visit, link } = await shortApi()
   const code = await link()
   expect(await visit(`/${code}`, {}, 'POST')).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } })
@@ -253,7 +253,7 @@ test('a browser gets a page that explains why a link cannot be followed, and pro
   expect(later.text).toContain('Try again')
 })
 
-test('while a server does not respond, the page says so in words of a visitor, and programs get the cause', async () => {
+test('while a server does not respond, visitors get a page without technical terms, and programs get the cause', async () => {
   const { visit, link, views } = await shortApi()
   const code = await link()
   views.get = () => Promise.reject(new ApiError(errors.unavailable, { message: 'The view store does not respond. Try again shortly.' }))
@@ -265,7 +265,7 @@ test('while a server does not respond, the page says so in words of a visitor, a
   expect(JSON.parse((await visit(`/${code}`)).text).message).toBe('The view store does not respond. Try again shortly.')
 })
 
-test('the policy of the page permits its style', async () => {
+test('the Content-Security-Policy of the page permits only its own style', async () => {
   const { visit } = await shortApi()
   const { headers, text } = await visit('/unknown', { accept: 'text/html' })
   const style = /<style>(.*)<\/style>/.exec(text)?.[1] ?? ''

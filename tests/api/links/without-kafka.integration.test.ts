@@ -62,7 +62,7 @@ test('an API that starts without Kafka redirects with the partition counts that 
   expect((await visit(api, 'missing')).status).toBe(404)
 })
 
-test('without stored partition counts, a visit gets 503, never a wrong 404', async () => {
+test('without Kafka and without stored partition counts, a visit gets 503, never a wrong 404', async () => {
   const api = await apiWithoutKafka(false)
   await expect.poll(async () => api.lines.some(({ event }) => event === 'redis_ready'), SOON).toBe(true)
   expect((await visit(api, CODE)).status).toBe(503)

@@ -6,7 +6,7 @@ import { ANN, BOB } from '../../pipelines/matches/swipes.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const MINUTE_MS = 60_000
-/** Without candidates, the next search may begin after five seconds. */
+/** The refill hint of an empty feed. The next search may begin after five seconds. */
 const HINT = NOW + 5_000
 const PLACE = { lat: 1, lon: 2 }
 const profile = { user_id: BOB, display_name: 'Bob', birth_date: '1990-05-01', photo_urls: [], bio: null }

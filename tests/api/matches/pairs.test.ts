@@ -165,7 +165,7 @@ test('a match is ended for both users, and a repeated request gets the first res
   await expect(end()).rejects.toMatchObject({ definition: matchesErrors.match_not_found })
 })
 
-test('a match that a block has ended is noted separately, so that it stays ended even if the block is lifted at once', async () => {
+test('if a block ends a match, the end is noted in addition to the block, so that it remains even if the block is lifted at once', async () => {
   const notesOf = async (route: object, answer: PairAnswer) => {
     const ask = routesOf([], {}, answer)
     expect((await ask(route, { params: { user_id: BOB } })).status).toBe(204)
@@ -186,7 +186,7 @@ test('a match that a block has ended is noted separately, so that it stays ended
   expect(await notesOf(unblockRoute, { ...done, ended_at: NOW })).toEqual([...blocks(NOW + 1, false), ...ended])
 })
 
-test('a block and its removal are dated later than the profile of the caller, so that they do not count as actions of a deleted profile', async () => {
+test('a block and its removal are dated later than the profile of the caller, so that they do not count as actions of an earlier profile that was deleted', async () => {
   const sent: PairCommand[] = []
   const ask = routesOf([], { sent }, { outcome: 'done', changed_at: NOW })
   for (const route of [blockRoute, unblockRoute]) expect((await ask(route, { params: { user_id: BOB } })).status).toBe(204)

@@ -43,7 +43,7 @@ test('a profile that cannot be read is left out and does not hide the other prof
   expect([...(await known.shown([one, other])).keys()]).toEqual([other])
 })
 
-test('a profile that is missing while its part of the view is being built leads to not_ready, although the rest of the view is ready', async () => {
+test('a profile that is missing while its partition of the view is being built leads to not_ready, even if the other partitions are ready', async () => {
   const [swiper, target]: readonly string[] = [randomUUID(), randomUUID()]
   const values = new Map([[caughtUpKey(MATCH_USERS_VIEW, 0), '1']])
   const partitions = new Map([
@@ -107,7 +107,7 @@ test('a swipe counts only after both profiles were created and the last block wa
   expect((await known.swiper(swiper, target)).countsFrom).toBe(3_000)
 })
 
-test('a list of users leads to not_ready while a user is missing in a part of the view that is being built', async () => {
+test('a list of users leads to not_ready if a user is missing while their partition of the view is being built', async () => {
   const [ann, bob, cat]: readonly string[] = [randomUUID(), randomUUID(), randomUUID()]
   const values = new Map([[caughtUpKey(MATCH_USERS_VIEW, 0), '1']])
   const known = people({

@@ -64,7 +64,7 @@ test('a location that Kafka does not accept is refused, is not noted, and does n
   expect(accepted.undone).toEqual([])
 })
 
-test('a user cannot become a minor, sees no score, and gets null for an unknown place', async () => {
+test('a user cannot enter the birth date of a minor, sees no score, and gets null for an unknown place', async () => {
   const { app, bearer, facts } = await matchesApi()
   // Chooses a user in the first partition, because the fakes have filled only that partition of the view.
   let sub = randomUUID()
@@ -94,12 +94,15 @@ test('a user cannot become a minor, sees no score, and gets null for an unknown 
   expect(Object.keys(body).filter((name) => /elo|score|deleted/.test(name))).toEqual([])
 })
 
-test.each(['display_name', 'gender', 'bio'])('%s must not contain control characters except tabs and line breaks in a bio', (field) => {
-  const isValid = (text: string) => ProfilePatchBody.safeParse({ [field]: text }).success
-  for (const text of ['a\u001b[31mb', 'a\u0007', 'a\u007fb', 'a\u0085b']) expect([text, isValid(text)]).toEqual([text, false])
-  for (const text of ['a\nb', 'a\r\nb', 'a\tb', 'a\u2028b']) expect([text, isValid(text)]).toEqual([text, field === 'bio'])
-  for (const text of ['Zoë', '👩‍👩‍👧', 'שלום']) expect([text, isValid(text)]).toEqual([text, true])
-})
+test.each(['display_name', 'gender', 'bio'])(
+  '%s must not contain control characters, but a bio may contain tabs and line breaks',
+  (field) => {
+    const isValid = (text: string) => ProfilePatchBody.safeParse({ [field]: text }).success
+    for (const text of ['a\u001b[31mb', 'a\u0007', 'a\u007fb', 'a\u0085b']) expect([text, isValid(text)]).toEqual([text, false])
+    for (const text of ['a\nb', 'a\r\nb', 'a\tb', 'a\u2028b']) expect([text, isValid(text)]).toEqual([text, field === 'bio'])
+    for (const text of ['Zoë', '👩‍👩‍👧', 'שלום']) expect([text, isValid(text)]).toEqual([text, true])
+  },
+)
 
 test('a PUT that is repeated after the profile was deleted gets 404', async () => {
   const { app, bearer, facts } = await matchesApi()
@@ -118,7 +121,7 @@ test.each([
   ['block', {}, NOW + 1, NOW + 1],
   ['activity', {}, 0, NOW + 4, { last_active_at: NOW + 4, last_swipe: null, lat: null, lon: null, location_updated_at: null }],
 ])(
-  'a deletion is not earlier than the last %s, even if the clock of the process that recorded it was ahead',
+  'the time of a deletion is not before that of the last %s, even if the clock of another process was ahead',
   async (_what, recent, firstAt, at, self = undefined) => {
     const sent: unknown[] = []
     const run = async (_flow: unknown, _key: string, command: unknown) => {
@@ -164,7 +167,7 @@ test('the details of a missing field say that it must be a string', () => {
   ])
 })
 
-test('a photo may be under any domain name, and a wrong address is reported once', () => {
+test('a photo URL may have any valid domain name as its host, and a wrong URL causes only one error', () => {
   const issuesOf = (url: string) => ProfilePatchBody.safeParse({ photo_urls: [url] }).error?.issues.length ?? 0
   for (const host of ['пример.рф', 'xn--e1afmkfd.xn--p1ai', 'münchen.de', 'a-1.example.co.uk:8443'])
     expect([host, issuesOf(`https://${host}/a.jpg`)]).toEqual([host, 0])

@@ -121,7 +121,7 @@ test('a search that fails releases its lock, so that the next feed does not wait
   expect(clock.now).toBe(NOW)
 })
 
-test('a feed runs its own search if the other search does not end', async () => {
+test('a feed runs its own search if a search that is already running does not end', async () => {
   const { feed, stored, clock } = world(async (name) => {
     clock.now += 1_000
     return name === STORE_STACK.name ? [] : 0

@@ -15,7 +15,7 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 const UNREACHABLE = 'Redis is unreachable'
-/** Returns the error for callers, whose cause says what is wrong with Redis. */
+/** Returns the error that callers get. Its cause says what is wrong with Redis. */
 const unavailable = () => new ApiError(errors.unavailable, { message: 'Try again shortly.', cause: new Error(UNREACHABLE) })
 
 /** Creates swipe notes on a Redis that a test can make unavailable, with a spool that contains the given swipes. */
@@ -65,7 +65,7 @@ test('a swipe that Redis does not accept counts in this process, and is noted as
   await vi.advanceTimersByTimeAsync(SECOND_MS)
   expect(notes.pendingOf(ANN)).toEqual([])
   expect(run.map(({ script }) => script)).toEqual([TAKE_SWIPE.name, TAKE_REWIND.name])
-  // A repetition must not claim the refill of a stack, because it does not send the refill request.
+  // A later attempt to note a swipe must not claim the refill of a stack, because it does not send the refill request.
   expect(run[0].below).toBe(0)
 })
 

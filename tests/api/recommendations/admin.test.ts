@@ -39,7 +39,7 @@ test('properties of a user with an older updated_at have no effect, and properti
   expect(api.published).toHaveLength(2)
 })
 
-test('texts that are compared with each other are normalised', async () => {
+test('texts that are compared with each other are normalised to NFC', async () => {
   const [decomposed, composed] = ['Come\u0301die', 'Com\u00e9die']
   await put('/internal/items/5', { title: decomposed, category_path: decomposed, attributes: { [decomposed]: decomposed } }, 'internal')
   const texts = { title: composed, category_path: composed, attributes: { [composed]: composed } }
@@ -91,7 +91,7 @@ test('preferences are stored even if a process whose clock is ahead stored the p
   expect(api.published).toHaveLength(2)
 })
 
-test('an item may be at every limit of its fields', async () => {
+test('an item is accepted if each of its fields is at its limit', async () => {
   const attributes = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`${at}`.padEnd(50, 'n'), 'v'.repeat(500)]))
   const texts = { title: 't'.repeat(500), description: 'd'.repeat(20_000), category_path: 'c'.repeat(500) }
   const thumbnail_url = `https://example.com/${'x'.repeat(2_028)}`
@@ -128,13 +128,13 @@ test.each([
   expect(body.details).toEqual([{ path, message }])
 })
 
-test('a list may end before 1970 if it has no start, because it then has no end before its start', async () => {
+test('an editorial list without a start may end before 1970, because only a list with a start can end before its start', async () => {
   const list = { kind: 'LIST', item_ids: ['1'], ends_at: '1960-01-01T00:00:00.000Z' }
   const { status, body } = await put('/api/v1/editorial-lists/picks', list, 'admin')
   expect([status, body.is_running]).toEqual([200, false])
 })
 
-test('lists are shown even if another program has written a time that is not a date', async () => {
+test('editorial lists are shown even if another program has written times that a Date cannot represent', async () => {
   const times = { starts_at: Number.MIN_SAFE_INTEGER, ends_at: Number.MAX_SAFE_INTEGER }
   api.putEditorial('picks', { kind: 'LIST', item_ids: [1n], contexts: [], factor: null, max_age_days: null, ...times })
   const { status, body } = await api.send('GET', '/api/v1/editorial-lists', { user: 'editor', scope: 'admin' })

@@ -40,7 +40,7 @@ test.each([
   expect(api.published).toHaveLength(before)
 })
 
-test('an event may be at every limit of its fields', async () => {
+test('an event is accepted if each of its fields is at its limit', async () => {
   const context = { page: 'p'.repeat(100), device: 'd'.repeat(100), position: 10_000 }
   const ids = { rec_request_id: 'r'.repeat(128), session_id: 's'.repeat(128) }
   const metadata = { dwell_time_sec: 86_400, rating: 5, watch_pct: 1 }

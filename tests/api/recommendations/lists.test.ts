@@ -163,7 +163,7 @@ test('twenty preferences leave room for editorial and trending items', async () 
   expect(explanations).toEqual(expect.arrayContaining(['Picked by our editors', 'Trending now', 'Because you like Brand 0']))
 })
 
-test('a preference leads to popular items even if the thirty most popular items are hidden', async () => {
+test('a preference adds less popular items if the user has hidden the thirty most popular items that match it', async () => {
   const preferences = [{ category: 'brand', value: 'Acme', weight: 1 }]
   for (let id = 1_000n; id < 1_040n; id++) api.putItem(id, { attributes: { brand: 'Acme' }, popularity: 2_000 - Number(id) })
   const best = Array.from({ length: 30 }, (_, index) => 1_000n + BigInt(index))
@@ -417,7 +417,7 @@ test('explain shows the channel and the features of an item, and the list is rec
   expect(value.items[0].features).toEqual(RANKING_FEATURES.map((name) => features[name]))
 })
 
-test('similar items are ranked by the weight of their pair divided by the square root of the product of their view counts, and the shared attributes are returned', async () => {
+test('similar items are ranked by the weight of the pair, divided by the square root of the product of both view counts, and the shared attributes are returned', async () => {
   api.putStats(22n, 1_000)
   api.putNeighbours(2n, [
     { itemId: 22n, weight: 6 },

@@ -88,7 +88,7 @@ test(
 )
 
 test(
-  'after five views, the list contains other items and none of the five, and gives a reason',
+  'after five views, the list contains none of the five items and names a viewed item as a reason',
   async () => {
     const views = [0, 1, 2, 3, 4].map((place) => idOf(0, place))
     for (const item of views) await view('22', item)

@@ -61,7 +61,7 @@ test('the process becomes ready even if lists cannot be made or a model is not f
   expect(slow.state.lists).toBeGreaterThan(100)
 })
 
-test('fewer than a thousand items need no rehearsal', async () => {
+test('with fewer than a thousand items, the process is ready without a rehearsal', async () => {
   const { probe, state } = opened({ size: 999 })
   state.missing = undefined
   expect(await probe.check()).toBeUndefined()

@@ -15,7 +15,7 @@ function item(status: RecommendationItem['status'], updated_at: number): Recomme
   }
 }
 
-/** Opens tables whose topic of items is fed by the test. */
+/** Opens tables. The test supplies the records of the topic of items. */
 async function tablesOfItems() {
   let apply = (_itemId: bigint, _item: RecommendationItem | undefined, _replaces: boolean): void => undefined
   let held = (): Iterable<bigint> => []

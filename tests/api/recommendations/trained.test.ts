@@ -138,7 +138,7 @@ test.each<[string, () => Error]>([
 test.each<[string, () => Error]>([
   ['fails', brokenIndex],
   ['gets no answer in time', () => new SearchError('late', 'the search of the index took too long')],
-])('if a search of the vectors %s, the response with similar items says that it lacks them', async (_, error) => {
+])('if a search of the vectors %s, the list of similar items is empty and reports that the vectors are missing', async (_, error) => {
   const { api } = await trainedApi()
   const similar = async () => (await api.send('GET', '/api/v1/items/3/similar')).body
   const whole = await similar()

@@ -46,19 +46,22 @@ describe('a snippet with limited reads', () => {
   test.each([
     ['opens the address', { 'sec-fetch-mode': 'navigate', 'sec-fetch-site': 'none' }],
     ['loads the address in advance', { 'sec-purpose': 'prefetch;prerender', 'sec-fetch-mode': 'navigate', 'sec-fetch-site': 'none' }],
-  ])('is not read by a browser that %s with the cookie of a session, because browsers send it on their own', async (_what, browser) => {
-    const { bearer, create, send } = await snippetsApi()
-    const { body } = await create({ content: 'secret', burn_after_reads: 1, visibility: 'private' }, ALICE)
-    const [path, raw] = [`/api/v1/pastes/${body.paste_id}`, `/api/v1/pastes/${body.paste_id}/raw`]
-    const { authorization } = await bearer(ALICE)
-    const headers = { cookie: `millrace-session=${authorization.slice('Bearer '.length)}`, accept: 'text/html', ...browser }
-    for (const address of [path, raw]) {
-      const { status, headers: sent } = await send('GET', address, { headers })
-      expect([status, sent.get('location')]).toEqual([303, `/p/${body.paste_id}`])
-    }
-    const byScript = { cookie: headers.cookie, 'sec-fetch-mode': 'same-origin', 'sec-fetch-site': 'same-origin' }
-    expect((await send('GET', raw, { headers: byScript })).text).toBe('secret')
-  })
+  ])(
+    'is not read by a browser that %s with the cookie of a session, because browsers send cookies on their own',
+    async (_what, browser) => {
+      const { bearer, create, send } = await snippetsApi()
+      const { body } = await create({ content: 'secret', burn_after_reads: 1, visibility: 'private' }, ALICE)
+      const [path, raw] = [`/api/v1/pastes/${body.paste_id}`, `/api/v1/pastes/${body.paste_id}/raw`]
+      const { authorization } = await bearer(ALICE)
+      const headers = { cookie: `millrace-session=${authorization.slice('Bearer '.length)}`, accept: 'text/html', ...browser }
+      for (const address of [path, raw]) {
+        const { status, headers: sent } = await send('GET', address, { headers })
+        expect([status, sent.get('location')]).toEqual([303, `/p/${body.paste_id}`])
+      }
+      const byScript = { cookie: headers.cookie, 'sec-fetch-mode': 'same-origin', 'sec-fetch-site': 'same-origin' }
+      expect((await send('GET', raw, { headers: byScript })).text).toBe('secret')
+    },
+  )
 
   test('is read by a browser that sends a token', async () => {
     const { create, send } = await snippetsApi()

@@ -43,7 +43,7 @@ describe('a repeated creation', () => {
     expect(error(await repeated(api, '/api/v1/pastes', { content: 'other' })())).toEqual([409, 'idempotency_conflict'])
   })
 
-  test('creates a new snippet each day if it recurs daily', async () => {
+  test('creates a new snippet if the request with the same key is sent again more than a day later', async () => {
     const api = await snippetsApi()
     const ids = new Set<string>()
     for (let day = 0; day < 2; day++) {

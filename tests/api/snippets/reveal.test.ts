@@ -48,7 +48,7 @@ describe('revealing a snippet with limited reads', () => {
     expect((await send('GET', path)).status).toBe(404)
   })
 
-  test('fails while nothing decides about the read, and the page then says that the same form can be sent again', async () => {
+  test('fails while commands are not decided, and the page then says that the same form can be sent again', async () => {
     const { form, faults, decide, path, send } = await burning({ burn_after_reads: 2 })
     const sent = await form()
     const headers = { 'sec-fetch-mode': 'navigate', 'content-type': 'application/x-www-form-urlencoded' }
@@ -140,9 +140,9 @@ describe('revealing a snippet with limited reads', () => {
   })
 
   test.each([
-    ['a key that was not generated at random', 'key=1', 'application/x-www-form-urlencoded', 400],
+    ['a key that cannot come from a form', 'key=1', 'application/x-www-form-urlencoded', 400],
     ['a body that is too long', `key=${'x'.repeat(10_000)}`, 'application/x-www-form-urlencoded', 413],
-  ])('answers %s with an error page and keeps the read', async (_what, body, type, status) => {
+  ])('answers %s with an error page and uses up no read', async (_what, body, type, status) => {
     const { send, path, form, press } = await burning()
     const refused = await send('POST', path, { body, headers: { 'sec-fetch-mode': 'navigate', 'content-type': type } })
     expect([refused.status, refused.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8'])

@@ -60,7 +60,7 @@ describe('creating a snippet', () => {
     ['1d', 1_440],
     ['1w', 10_080],
     ['1M', 43_200],
-  ])('a snippet with expiration %s lives for %i minutes, and not a millisecond longer', async (expiration, minutes) => {
+  ])('a snippet with expiration %s can be read for %i minutes, and not a millisecond longer', async (expiration, minutes) => {
     const { create, send, clock } = await snippetsApi()
     const { body } = await create({ content: 'x', expiration })
     expect(Date.parse(body.expires_at)).toBe(clock.now + minutes * MINUTE_MS)
@@ -95,7 +95,7 @@ describe('creating a snippet', () => {
   })
 
   test.each([0, -1, 1.5, 1_001, true, '', '0', '01', '5.0', 'abc', '1001'])(
-    'the refusal of burn_after_reads %j states the range',
+    'the error for burn_after_reads %j names the allowed range',
     async (reads) => {
       const { create, send } = await snippetsApi()
       const problem = (place: string) => [{ path: `${place}.burn_after_reads`, message: 'must be an integer from 1 to 1000' }]
@@ -108,7 +108,7 @@ describe('creating a snippet', () => {
     },
   )
 
-  test('a text that is given twice or is missing is named in plain words', async () => {
+  test('the error for a parameter that is given twice or is missing says what is allowed', async () => {
     const { send } = await snippetsApi()
     const messageOf = async (method: string, path: string) =>
       (await send(method, path, { body: method === 'POST' ? 'x' : undefined, headers: { 'content-type': 'text/plain' } })).body.details[0]
@@ -181,7 +181,7 @@ describe('creating a snippet', () => {
   })
 })
 
-describe('the limit of the creation rate', () => {
+describe('the rate limit for creating snippets', () => {
   /** Creates a limiter with the seeded rules and in-memory counters. */
   function limitsInForce(): RequestLimits {
     const { store } = exactCounters(() => START * 1_000)
@@ -279,7 +279,7 @@ describe('reads', () => {
 })
 
 describe('refusals', () => {
-  test('the owner of an anonymous snippet is never said to be another user, because it has none', async () => {
+  test('the refusal to change an anonymous snippet says that the snippet has no owner', async () => {
     const { create, send } = await snippetsApi()
     const path = `/api/v1/pastes/${(await create({ content: 'x' })).body.paste_id}`
     for (const answer of [await send('DELETE', path, { as: ALICE }), await create({ content: 'y' }, ALICE, `${path}/versions`)]) {

@@ -127,7 +127,7 @@ describe('while another request waits', () => {
     expect(cut).toEqual([])
   })
 
-  test('a transfer that is too new for a measured speed when another request begins to wait can lose its slot at the end of the wait', async () => {
+  test('if a transfer is too new to have a measured speed when another request begins to wait, it can still lose its slot at the end of the wait', async () => {
     const clock = { ms: 0 }
     const size = { places: 1, placesPerCaller: 1, maxWaiting: 1, maxWaitingPerCaller: 1 }
     const places = streams({ ...size, waitMs: WAIT_MS, monotonic: () => clock.ms })

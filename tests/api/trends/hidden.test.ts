@@ -47,7 +47,7 @@ describe('a blocked term', () => {
     expect(await termsOf('/v1/trends')).toEqual(['term2', 'term3'])
   })
 
-  test('is replaced by candidates of the served list, even if a personalized list was read before the served list was stored', async () => {
+  test('is replaced by candidates of the new list, even if a personalized list was read just before the new list was stored', async () => {
     const { putList, termsOf, block, bearer, clock } = await world()
     const reader = await bearer({ sub: '42' })
     await block('term2')

@@ -36,7 +36,7 @@ test('interests are read back as they were written, except that weights become 3
   expect((await get(PATH, await bearer({ sub: '1' }))).body.topic_weights).toEqual({})
 })
 
-test('a request whose interests are stored but not readable yet gets 202', async () => {
+test('a request gets 202 if its interests are stored but cannot be read yet', async () => {
   const { send, bearer, kafka } = await trendsApi()
   kafka.sink = false
   expect((await send('PUT', PATH, { topic_weights: { a: 1 } }, await bearer({ sub: '1' }))).status).toBe(202)
@@ -61,7 +61,7 @@ test('a write of interests while Redis hangs gets 202 without waiting for the ti
   expect(clock).toBeLessThanOrEqual(5_000)
 })
 
-test('a profile that another writer stored with a later time does not count as the new profile, and an invalid time is returned as null', async () => {
+test('a profile that another writer stored with a later time is not mistaken for the written one, and an invalid time is returned as null', async () => {
   const { get, send, bearer, kafka, redis } = await trendsApi()
   const headers = await bearer({ sub: '1' })
   const partition = partitionFor(Buffer.from('1'), 4)

@@ -48,7 +48,7 @@ test('the page shows a list with curves of the last day, escapes every text, and
   expect(html).toContain('<a href="/trends?woeid=23424977">United States</a>')
 })
 
-test('the names of trends are isolated, so that a hashtag in a script from right to left keeps its # at its beginning', async () => {
+test('the names of trends are isolated, so that a hashtag in a right-to-left script keeps its # at the beginning', async () => {
   const { page, putList } = await opened()
   putList({ entries: [entry('هاشتاق', { name: '#هاشتاق', variants: ['#وسم'] })] })
   const { html } = await page('/trends')
@@ -57,7 +57,7 @@ test('the names of trends are isolated, so that a hashtag in a script from right
   expect((await page('/trends/terms/%23هاشتاق')).html).toContain('<h1><bdi>#هاشتاق</bdi></h1>')
 })
 
-test('texts use articles, singulars and separators as English does', async () => {
+test('texts have the articles, singular forms and digit separators that English requires', async () => {
   const { page, putList, table } = await opened()
   putList({ woeid: 23_424_977, entries: [entry('tea', { velocity_vs_usual: 12_345.67 })] })
   const { html } = await page('/trends?woeid=23424977')
@@ -96,7 +96,7 @@ test('while ClickHouse hangs, the page shows the list without curves after a sec
   expect(html).toContain('The curves of the last day cannot be shown now.')
 })
 
-test('while a server is away, or data is being loaded, visitors read no message about servers or views', async () => {
+test('while a server is unreachable or data is being loaded, visitors see no message about servers or views', async () => {
   const { page, putList, table, redis } = await opened({ caughtUp: false })
   const shown = async (path: string) => {
     const { status, html } = await page(path)
@@ -156,7 +156,7 @@ test('places are found by name', async () => {
   expect(none).not.toContain('<img')
 })
 
-test('the history of a term is shown in each range', async () => {
+test('the page of a term shows its history for a day, a week or a quarter', async () => {
   const { page, table } = await opened()
   table.rows = [[START / 1_000 - 900, 40]]
   const { status, html } = await page('/trends/terms/%3Cb%3E?woeid=2459115')

@@ -77,7 +77,7 @@ test.each([
   expect(published).toMatchObject([{ value: { entries: [{ label }] } }])
 })
 
-test('a window may end up to 5 minutes in the future', async () => {
+test('the end of a window may be up to 5 minutes in the future', async () => {
   const { post } = await refreshing()
   expect((await post(body({ window_end: at(START + 5 * MINUTE_MS) }))).status).toBe(204)
 })

@@ -37,7 +37,7 @@ test.each([
   expect(rerankedWith({ a: 1 - weight })).toEqual(order)
 })
 
-test('topics are matched in the same way as terms, regardless of case, width and #', () => {
+test('topics are matched in the same way as terms, regardless of case, character width and #', () => {
   const candidates = ['cafe', 'tea', 'water'].map((name) => ({ term: name, score: 10, variants: [] }))
   const profile = { topic_weights: { '＃ＴＥＡ': 2 }, exclude_topics: ['#Water'], updated_at: 1 }
   expect(rerank(candidates, profile, 30).map((candidate) => candidate.term)).toEqual(['tea', 'cafe'])

@@ -65,14 +65,14 @@ async function terminated(work: string) {
   return { folder: String(folder), errors, exitCode, signal }
 }
 
-test('a signal ends a benchmark that has nothing to stop at once, even during a long computation', async () => {
+test('a signal immediately ends a benchmark that has no stack to stop, even during a long computation', async () => {
   const { folder, errors, signal } = await terminated('await inFolder(async (folder) => { void working(folder); for (;;); })')
   rmSync(folder, { recursive: true })
   expect(errors).toBe('')
   expect(signal).toBe('SIGTERM')
 })
 
-test('a benchmark that has stopped its stack ends at a signal', async () => {
+test('a signal also ends a benchmark that has already stopped its stack', async () => {
   const { errors, exitCode, signal } = await terminated(
     'await withStarted(async () => ({ stop: async () => {} }), async () => {}); await working("no folder")',
   )

@@ -8,7 +8,7 @@ test('versions are compared as numbers', () => {
   expect(newestOf([])).toBeUndefined()
 })
 
-test('a measurement contains only its own operations, and not those of the warm-up', async ({ skip }) => {
+test('a measurement contains only its own operations, and not those of an earlier measurement', async ({ skip }) => {
   const postgres = await startPostgres(guardedFolder().path).catch((error: Error) => {
     if (!(error instanceof PeerMissingError)) throw error
     return skip(error.message)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { NEVER, PackedMap } from '../../../../api/kit/packed/packed-map.ts'
 
-/** A day in seconds. When entries are copied, those that expired less than a day ago are kept. */
+/** A day in seconds. When a map copies entries, it keeps those that expired less than a day ago. */
 const DAY = 86_400
 
 const read = (view: DataView, at: number) => view.getUint32(at, true)

@@ -21,7 +21,7 @@ test('an API that starts while Kafka is unreachable answers with its snapshot, a
   const kafka = await newKafka(folder.path)
   await kafka.start()
 
-  /** Publishes values in one transaction; null is a deletion. */
+  /** Publishes values in one transaction. The value null deletes a key. */
   async function publish(values: Iterable<readonly [string, string | null]>): Promise<void> {
     const transport = await connected(kafka.address)
     const producer = await newProducer(transport)

@@ -8,7 +8,7 @@ import { EPOCH } from '../../../kafka/in-epoch.ts'
 import { newBroker, put, reports, SOON, tableFolder, tableWorld } from './table-world.ts'
 
 const HOUR_MS = 3_600_000
-/** Longer than Kafka can be silent before the table counts as stale. */
+/** A silence of Kafka that is long enough to make the table stale, in ms. */
 const SILENCE_MS = 6_000
 const NOT_READY = expect.objectContaining({ definition: expect.objectContaining({ code: 'not_ready' }) })
 
@@ -61,7 +61,7 @@ test('an expired entry is not returned, even while it is still stored', async ()
   expect([table.get('a'), table.get('b'), table.size]).toEqual([undefined, 6, 2])
 })
 
-test('an expiry that the table cannot store does not wrap around', async () => {
+test('an expiry that is too late for the table to store does not wrap around to an early one', async () => {
   const world = await tableWorld({})
   world.put('late', `5@${(2 ** 32 + 1) * 1_000}`)
   world.put('over', '6@0')
@@ -116,7 +116,7 @@ test('if the topic has lost records, the table reads it again and then contains 
   for (const [key, value] of [['a', '1'], ['a', '2'], ['b', '3'], ['d', '4']]) world.put(key, value) // biome-ignore format: short
   const { table } = await world.open()
   await expect.poll(() => reports(table), SOON).toEqual({})
-  // The transport does not report that the topic is a new one, so this looks like a log that has lost its end.
+  // The transport does not report that the topic was created again, so the log seems to have lost its last records.
   const spec = world.broker.topic('entries')
   world.broker.deleteTopic('entries')
   world.broker.createTopic(spec)

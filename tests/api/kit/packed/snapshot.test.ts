@@ -30,7 +30,7 @@ async function written() {
 
 const loaded = (folder: string, of = form) => readSnapshot(diskFiles, folder, of, () => NOW)
 
-test('only drafts older than an hour are removed', async () => {
+test('when a snapshot is written, only drafts older than an hour are removed', async () => {
   const { folder, path } = await written()
   const hour = 3_600_000
   for (const [name, age] of [
@@ -61,7 +61,7 @@ test('only the user of the process may read a snapshot, because it contains the 
   expect(statSync(path).mode & 0o077).toBe(0)
 })
 
-test('a truncated file is recognised, wherever it ends', async () => {
+test('a truncated snapshot is rejected, wherever it ends', async () => {
   const { folder, path, bytes } = await written()
   for (let length = 0; length < bytes.length; length++) {
     writeFileSync(path, bytes.subarray(0, length))
@@ -69,13 +69,13 @@ test('a truncated file is recognised, wherever it ends', async () => {
   }
 })
 
-test('a file that continues after its last block is recognised', async () => {
+test('a snapshot with bytes after its last block is rejected', async () => {
   const { folder, path, bytes } = await written()
   writeFileSync(path, Buffer.concat([bytes, bytes.subarray(-16)]))
   await expect(loaded(folder)).rejects.toMatchObject({ name: 'SnapshotError' })
 })
 
-test('segments whose entries have all expired do not cut off the segments after them', async () => {
+test('a snapshot keeps the segments that follow a segment whose entries have all expired', async () => {
   const folder = tableFolder()
   const save = (map: PackedMap) =>
     writeSnapshot(diskFiles, folder, form, { map, key: KEY, positions: new Map(), epochs: new Map([[0, 3]]), topicId: 'id', savedAt: NOW })
@@ -98,7 +98,7 @@ test('segments whose entries have all expired do not cut off the segments after 
   expect((await loaded(folder))!.map.get(inSegment(1, 0), 1, read)).toBe(1)
 })
 
-test('a flipped bit in any byte is recognised', async () => {
+test('a snapshot with a flipped bit in any byte is rejected', async () => {
   const { folder, path, bytes } = await written()
   for (let at = 0; at < bytes.length; at++) {
     const damaged = Buffer.from(bytes)

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { pageFiles } from '../../../../api/kit/page/files.ts'
 
-test('a file that could not be read is read again by the next request, and then kept', async () => {
+test('if a file could not be read, the next request tries again, and the content is then cached', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'page-files-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const files = pageFiles({ folder: pathToFileURL(`${folder}/`), files: ['style.css'] })

@@ -11,7 +11,7 @@ import { newBroker, put, reports, SOON, tableFolder, topic } from '../packed/tab
 import { breakableTransport } from '../snapshots/breakable-transport.ts'
 
 const HOUR_MS = 3_600_000
-/** Longer than Kafka can be silent before the table counts as stale. */
+/** A silence of Kafka that is long enough to make the table stale, in ms. */
 const SILENCE_MS = 6_000
 const NOT_READY = expect.objectContaining({ definition: expect.objectContaining({ code: 'not_ready' }) })
 

@@ -126,7 +126,7 @@ test('a process that loads the snapshot passes on the stored leader epochs, so t
   expect(epochs).toEqual([EPOCH])
 })
 
-test('after the topic was created again, nothing of the snapshot is left', async () => {
+test('after the topic was created again, the notes from the snapshot are removed', async () => {
   const { start, put, recreate } = await saved()
   recreate(topic.name, () => put('b', 'new b'))
   const { loaded, notes } = await start()
@@ -148,7 +148,7 @@ test.each([
   expect(events('table_snapshot_ignored')).toHaveLength(1)
 })
 
-test('a snapshot that becomes too old before the topic can be read is not continued', async () => {
+test('if a loaded snapshot becomes too old before the topic can be read, the topic is read from its beginning', async () => {
   const { start, clock, events } = await saved()
   clock.laterMs = 7 * HOUR_MS
   const { loaded, read } = await start({ waitMs: 6 * HOUR_MS })

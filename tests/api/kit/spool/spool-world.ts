@@ -39,13 +39,13 @@ export interface WorldOptions {
   /** Whether the process has reached Kafka and the registry. */
   readonly isConnected?: boolean
   readonly retryUnreadableMs?: number
-  /** The clock of the process, epoch ms. */
+  /** Returns the time of the process in epoch ms. */
   readonly now?: () => number
   /** Delay, in ms, before the publisher that callers wait for sends a record. The background publisher has no delay. */
   readonly delayMs?: number
 }
 
-/** Creates a publisher with a slow connection. */
+/** Wraps a publisher so that it sends each record only after `delayMs`. */
 function delayed(inner: Publisher, delayMs: number): Publisher {
   let delays = 0
   return {

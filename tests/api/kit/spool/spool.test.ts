@@ -74,7 +74,7 @@ test('records that are always spooled do not wait for Kafka, are sent once, and 
   expect(logged()).toEqual(Object.fromEntries(['1', '2', '3', '4', '5'].map((value) => [`key-${value}`, [value]])))
 })
 
-test('a record that Kafka never accepts is an error for the caller, and is dropped from the spool', async () => {
+test('a record that Kafka will never accept causes an error for a caller that waits, and is dropped if it was spooled', async () => {
   const { facts, stop, spool, logged } = await spoolWorld()
   const large = 'x'.repeat(MAX_RECORD_BYTES)
   await expect(facts.publishOrSpool(plain, 'a', large, PATIENT)).rejects.toMatchObject({
@@ -207,7 +207,7 @@ test('records of dead processes are sent in the order in which the processes sta
   expect(other.logged()).toEqual({})
 })
 
-test('several spools that open at once adopt each folder once', async () => {
+test('if several spools open at once, only one of them adopts each folder', async () => {
   const folder = await spoolFolder()
   for (let index = 0; index < 5; index++) {
     const dead = await spoolWorld({ folder, isConnected: false })
@@ -263,7 +263,7 @@ test('a record that is spooled before the registry has answered carries its sche
   expect(serdes.codecFor(swipeEvents).decode(bytes, 0, bytes.length)).toMatchObject({ swipe_id: 's', target_id: 'b' })
 })
 
-test('a process that knows its schemas sends spooled records as soon as Kafka is back, even if the registry is still away', async () => {
+test('a process that has loaded its schemas sends spooled records as soon as Kafka is back, even if the registry is still unreachable', async () => {
   const registry = memoryRegistry()
   await registry.register('other', '"string"')
   const { facts, broker, spool, stop } = await spoolWorld({ registry, topics: [swipeEvents] })

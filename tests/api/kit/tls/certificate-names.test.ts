@@ -11,7 +11,7 @@ test.each([
   ['a directoryName that looks like a host name', { directory: ['DNS:payments'], dns: ['a'] }, ['client', 'a']],
   ['a quoted directoryName that ends like the beginning of a host name', { directory: ['x,DNS:'], dns: ['a'] }, ['client', 'a']],
   ['a URI that contains another name', { uri: ['urn:x, DNS:payments'] }, ['client', 'urn:x, DNS:payments']],
-])('the names of a certificate are read: %s', (_what, names, expected) => {
+])('the names of a certificate with %s are read correctly', (_what, names, expected) => {
   const { cert } = authority.issue({ commonName: 'client', usage: 'client', ...names })
   expect(certificateNames(new X509Certificate(cert))).toEqual(expected)
 })

@@ -172,12 +172,15 @@ describe('client certificates', () => {
   test.each([
     ['has expired', past],
     ['is not valid yet', future],
-  ])('if the authority %s, the answer does not say this about the client certificate', async (what, validity) => {
-    const authority = testAuthority('client authority', validity)
-    const { port } = await served({ clientCa: authority.cert })
-    const { status, body } = await call(port, '/certified', { client: authority.issue({ commonName: 'payments', usage: 'client' }) })
-    expect([status, body.message]).toEqual([401, expect.stringContaining(`not accepted: the certificate of its issuer ${what}.`)])
-  })
+  ])(
+    'if the certificate of the issuer %s, the answer says this of the issuer and not of the client certificate',
+    async (what, validity) => {
+      const authority = testAuthority('client authority', validity)
+      const { port } = await served({ clientCa: authority.cert })
+      const { status, body } = await call(port, '/certified', { client: authority.issue({ commonName: 'payments', usage: 'client' }) })
+      expect([status, body.message]).toEqual([401, expect.stringContaining(`not accepted: the certificate of its issuer ${what}.`)])
+    },
+  )
 
   test('a certificate without any name is identified by its fingerprint', async () => {
     const { port } = await served()
@@ -185,7 +188,7 @@ describe('client certificates', () => {
     expect(answered.body.subject).toMatch(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/)
   })
 
-  test('only the configured names are accepted, wherever the certificate contains them', async () => {
+  test('only certificates with a configured name are accepted, in whichever field they contain it', async () => {
     const { port } = await served({ names: ['payments', 'pay.example', 'spiffe://pay/x'] })
     const status = async (client: TestCertificate) => (await call(port, '/certified', { client })).status
     expect(await status(payments)).toBe(200)
@@ -204,7 +207,7 @@ describe('client certificates', () => {
     expect([bad.status, bad.body.error]).toEqual([401, 'unauthorized'])
   })
 
-  test('two connections from the same port to different addresses of the API are both identified', async () => {
+  test('clients are identified on two connections from the same port to different addresses of the API', async () => {
     const { port } = await served({ host: '0.0.0.0' })
     const first = await connected({ host: '127.0.0.1', port })
     const second = await connected({ host: '127.0.0.2', port, localPort: first.localPort })
@@ -290,7 +293,8 @@ describe('replaced files', () => {
     await expect.poll(() => events('tls_files_not_usable').at(-1)?.reason).toContain(reason)
     const { status, socket } = await call(port, '/certified', { client: payments })
     expect([status, subjectKey(socket)]).toEqual([200, before])
-    // As soon as the new certificate is the better one, it is used without a further change to the files.
+    // The new certificate is used as soon as it is valid or the old one has expired, without a further change to the
+    // files.
     time.now += fromHours > 0 ? fromHours * HOUR_MS : 2 * HOUR_MS
     await expect.poll(() => events('tls_files_replaced').length).toBe(1)
   })
@@ -337,7 +341,7 @@ describe('replaced files', () => {
     expect((await call(port, '/certified', { agent, client: payments })).status).toBe(200)
   })
 
-  test('a metric says when the first authority of clients expires', async () => {
+  test('a metric contains the earliest expiry of the client authorities', async () => {
     const [first, second] = [2, 3].map((hours) => Date.now() + hours * HOUR_MS)
     const authorities = [second, first].map((notAfter) => testAuthority('client authority', { notAfter }).cert)
     const { metrics } = await served({ clientCa: authorities.join('') })

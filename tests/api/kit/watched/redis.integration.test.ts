@@ -87,7 +87,7 @@ test.each([
 )
 
 test(
-  'nothing that was read counts as current after Redis was emptied or a connection was lost, and reports resume',
+  'after Redis was emptied or a connection was lost, earlier reads no longer count as current, and changes are reported again',
   async () => {
     const { writer, watchedRead } = await opened((await privateRedis()).address, false)
     const kill = (type: string) => writer.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes')
@@ -104,7 +104,7 @@ test(
 )
 
 test(
-  'reads work without reports if Redis refuses to report',
+  'reads work, but are not watched, if Redis refuses to report changes',
   async () => {
     const url = (await privateRedis()).address
     const admin = new Redis(url)

@@ -45,7 +45,7 @@ test('reads are not watched before Redis reports changes', async () => {
   expect(state.asked).toBe(0)
 })
 
-test('a confirmation covers the time up to its request', async () => {
+test('a confirmation confirms a read up to the time at which it was requested', async () => {
   const { keys, state } = opened()
   keys.start()
   const read = await readOf(keys)
@@ -62,20 +62,23 @@ test('a confirmation covers the time up to its request', async () => {
   expect(state.asked).toBe(2)
 })
 
-test.each(['text', 'bytes', 'hash'])('a change of the %s ends the reads that contain it, and no other reads', async (key) => {
-  const { keys } = opened()
-  keys.start()
-  const [read, same] = [await readOf(keys), await readOf(keys)]
-  const other = keys.begin()
-  await other.get('other')
-  keys.changed(key)
-  expect(await confirmed(other)).toBe(1_000)
-  expect(read.unchangedAt()).toBeUndefined()
-  expect(same.unchangedAt()).toBeUndefined()
-  expect(await confirmed(await readOf(keys))).toBe(1_000)
-})
+test.each(['text', 'bytes', 'hash'])(
+  'after a change of the %s, only the reads that contain it no longer count as unchanged',
+  async (key) => {
+    const { keys } = opened()
+    keys.start()
+    const [read, same] = [await readOf(keys), await readOf(keys)]
+    const other = keys.begin()
+    await other.get('other')
+    keys.changed(key)
+    expect(await confirmed(other)).toBe(1_000)
+    expect(read.unchangedAt()).toBeUndefined()
+    expect(same.unchangedAt()).toBeUndefined()
+    expect(await confirmed(await readOf(keys))).toBe(1_000)
+  },
+)
 
-test('a change that is reported before the value arrives ends the read', async () => {
+test('a read does not count as unchanged if a change is reported before its value arrives', async () => {
   const { keys } = opened()
   keys.start()
   const read = keys.begin()
@@ -94,7 +97,7 @@ test.each<[string, (keys: WatchedKeys) => void]>([
       keys.start()
     },
   ],
-])('when %s, all reads end', async (_what, happen) => {
+])('when %s, no earlier read still counts as unchanged', async (_what, happen) => {
   const { keys } = opened()
   keys.start()
   const read = await readOf(keys)
@@ -107,7 +110,7 @@ test.each<[string, (keys: WatchedKeys) => void]>([
   expect(await confirmed(await readOf(keys))).toBe(1_000)
 })
 
-test('a confirmation that fails or was requested before a gap confirms nothing', async () => {
+test('a confirmation confirms nothing if it fails, or if everything may have changed since it was requested', async () => {
   const { keys, state } = opened()
   keys.start()
   const read = await readOf(keys)

@@ -282,7 +282,7 @@ test('a window counter expires one to two windows after its last request, and a 
   expect(bucketMs).toBeLessThanOrEqual(600_000)
 })
 
-test('a Cluster of three nodes makes the same decisions, with counters on all nodes', async () => {
+test('a Cluster of three nodes enforces limits exactly, with counters on all nodes', async () => {
   const { store } = await connected(await privateRedisCluster(CLUSTER_NODES), true)
   const counters = Array.from({ length: 30 }, () => counterOf({ limit: 5, windowSeconds: 3_600, burst: 0 }))
   for (let round = 0; round < 7; round++) {

@@ -14,7 +14,7 @@ const GIVE_BACK = 3
 const counter: Counter = { key: 'limits:{acme}:r:w60', tag: 'acme', limit: { limit: 1_000, windowSeconds: WINDOW_SECONDS, burst: 0 } }
 const take = (mode: 'hard' | 'up-to', units: number): Ask => ({ mode, counter, units })
 
-/** Creates a script runner whose replies the test supplies. A reply grants the same number of units per counter. */
+/** Creates a script runner whose replies the test supplies. A reply grants each counter the same number of units. */
 function heldScripts() {
   const sent: { readonly args: readonly (string | number)[]; answer(taken: number): void; fail(error: Error): void }[] = []
   const scripts: ScriptRunner = {
@@ -28,7 +28,7 @@ function heldScripts() {
   return { scripts, sent }
 }
 
-/** Returns whether a decision waits for the store. It does so only while the circuit is closed. */
+/** Returns whether a decision waits for a reply from Redis. It does so only while the circuit is closed. */
 function isAsking(store: CounterStore): boolean {
   return store.decide([take('hard', 1)]) instanceof Promise
 }
@@ -41,7 +41,7 @@ function kindsOf(args: readonly (string | number)[]) {
   })
 }
 
-test('if a reply is late, its slice is returned, even while the circuit is open, but the units of requests that were let through are not', async () => {
+test('the slice in a late reply is returned, even while the circuit is open, but the units of requests that were let through stay counted', async () => {
   const { scripts, sent } = heldScripts()
   const clock = { ms: 0 }
   const store = counterStore({ scripts, monotonic: () => clock.ms, timeoutMs: 1 })

@@ -5,7 +5,7 @@ import { learnShare, newEntry } from '../../../../api/limits/core/lease-entry.ts
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
 const counter: Counter = { key: 'limits:{a}:r', tag: 'a', limit: { limit: 100_000, windowSeconds: 3_600, burst: 0 } }
 
-test('the made-up reading for a shard that did not answer does not change the share of an instance', () => {
+test('the placeholder reading for a shard that did not answer does not change the learned share', () => {
   const entry = newEntry(counter, 0)
   learnShare(entry, { taken: 1, nowUs: START_US, held: 1, heldBefore: 0 })
   const before = { ...entry }

@@ -124,7 +124,7 @@ test.each([4, 8, 16])(
   },
 )
 
-test('the excess in the worst window after a pause follows the formula, and leases add at most a twentieth of the limit', async () => {
+test('after a pause, the worst window exceeds the limit in proportion to the pause, and leases add at most a twentieth of the limit', async () => {
   const limit: Limit = { limit: 400, windowSeconds: 1, burst: 0 }
   const [pauseFrom, pauseTo] = [3_000, 3_150]
   const system = instances(1)
@@ -190,21 +190,24 @@ test('refused requests do not wait for the store, and one query serves all of th
   expect(exact.state.questions).toBe(questions + 1)
 })
 
-test.each(['hard', 'soft'] as const)('the next query finds the units that another instance has returned (%s)', async (mode) => {
-  const { stores, exact, advance } = instances(1)
-  const take = async (store: CounterStore, counter: Counter) => {
-    const [{ taken }] = (await store.decide([{ mode, counter, units: 1 }])) as readonly Reading[]
-    return taken === 1
-  }
-  const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
-  for (let request = 0; request < 20; request++) await take(stores[0], counter)
-  await exact.store.decide([{ mode: 'give-back', counter, units: 2, windowIndex: START_US / 60_000_000 }])
-  advance(25_000)
-  // This request triggers the query.
-  expect(await take(stores[0], counter)).toBe(false)
-  await settled()
-  expect([await take(stores[0], counter), await take(stores[0], counter), await take(stores[0], counter)]).toEqual([true, true, false])
-})
+test.each(['hard', 'soft'] as const)(
+  'units that another instance has returned are available after the next query (%s mode)',
+  async (mode) => {
+    const { stores, exact, advance } = instances(1)
+    const take = async (store: CounterStore, counter: Counter) => {
+      const [{ taken }] = (await store.decide([{ mode, counter, units: 1 }])) as readonly Reading[]
+      return taken === 1
+    }
+    const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
+    for (let request = 0; request < 20; request++) await take(stores[0], counter)
+    await exact.store.decide([{ mode: 'give-back', counter, units: 2, windowIndex: START_US / 60_000_000 }])
+    advance(25_000)
+    // This request triggers the query.
+    expect(await take(stores[0], counter)).toBe(false)
+    await settled()
+    expect([await take(stores[0], counter), await take(stores[0], counter), await take(stores[0], counter)]).toEqual([true, true, false])
+  },
+)
 
 test('if the store fails while a caller is refused, the caller is no longer refused after the next query', async () => {
   const clock = { ms: 0, isAway: false }
@@ -220,7 +223,7 @@ test('if the store fails while a caller is refused, the caller is no longer refu
   expect(await ask()).toEqual({ undecided: 'unreachable' })
 })
 
-test('unspent units return to the store in time for other instances', async () => {
+test('an instance that gets no more requests returns its unspent units, so another instance can admit the rest of the limit', async () => {
   const { stores, advance } = instances(2)
   const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 0 })
   let admitted = 0
@@ -449,7 +452,7 @@ test('while one rule of a request refuses, its other rules are neither reported 
   }
 })
 
-test('units whose request is refused only in the next window are not added to the slice of that window', async () => {
+test('if a request is refused only after a new window has begun, its units are not added to the slice of the new window', async () => {
   const clock = { ms: 800 }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
   const { store, held } = heldStore(exact.store)

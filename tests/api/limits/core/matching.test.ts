@@ -32,8 +32,8 @@ describe('the most specific rule wins', () => {
   test.each([
     ['exact before prefix before global', [global, prefix, longer, exact], 'GET /a/b/c', 'exact'],
     ['the longest prefix', [global, prefix, longer, exact], 'GET /a/b/d', 'longer'],
-    ['a shorter prefix', [global, prefix, longer, exact], 'GET /a/x', 'prefix'],
-    ['any depth below a prefix', [global, prefix], 'GET /a/x/y/z', 'prefix'],
+    ['a shorter prefix if no longer one matches', [global, prefix, longer, exact], 'GET /a/x', 'prefix'],
+    ['a prefix at any depth below it', [global, prefix], 'GET /a/x/y/z', 'prefix'],
     ['a prefix does not match its own path without a further segment', [global, prefix], 'GET /a', 'global'],
     ['a prefix does not match part of a segment', [global, prefix], 'GET /ab/c', 'global'],
     ['the root prefix before global', [global, root], 'GET /x', 'root'],
@@ -48,7 +48,7 @@ describe('the most specific rule wins', () => {
     ['the newest', [rule('old', '/a/*', { created_at: 1 }), rule('new', '/a/*', { created_at: 2 })], 'GET /a/b', 'new'],
     ['another tier does not match', [global, rule('tier', '/a/b/c', { tier: 'free' })], 'GET /a/b/c', 'global'],
     ['another method does not match', [global, rule('method', 'POST /a/b/c')], 'GET /a/b/c', 'global'],
-    ['a method with a global pattern', [rule('post', 'POST *'), global], 'POST /x', 'post'],
+    ['a global pattern with a method before one without', [rule('post', 'POST *'), global], 'POST /x', 'post'],
     ['an inactive rule does not match', [global, { ...exact, is_active: false }], 'GET /a/b/c', 'global'],
   ])('%s', (_what, rules, request, expected) => {
     expect(matched(rules, request)).toEqual([expected])
@@ -154,7 +154,7 @@ test('the lookup finds the same rule as sorting all matching rules', () => {
   )
 })
 
-test('a counter is in the slot of its tag, even if the caller has an empty id', () => {
+test('the key of a counter is in the hash slot of its tag, even if the id of the caller is empty or contains braces', () => {
   const ids = fc.oneof(fc.constantFrom('', '{', '}', '{}', 'a}b', '{a'), fc.string({ unit: 'grapheme' }))
   fc.assert(
     fc.property(ids, (clientId) => {

@@ -196,7 +196,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     ['the first scripts', (script: number) => script < 3],
     ['the last scripts', (script: number) => script > 3],
     ['all scripts', () => true],
-  ])('400 simultaneous requests do not exceed a limit of 100 if Redis answers %s too late', async (_name, isLate) => {
+  ])('a limit of 100 admits at most 100 of 400 simultaneous requests if Redis replies to %s too late', async (_name, isLate) => {
     const { ask, redis } = limitedApp(hundred)
     // The replies are so late that they exceed the time limit even on a busy machine.
     redis.lateMs = (script) => (isLate(script) ? 2_000 : 0)
@@ -207,7 +207,7 @@ describe('a limit holds in each process while Redis does not decide', () => {
     expect(count).toBeGreaterThan(50)
   })
 
-  test('after one late reply, requests still ask Redis', async () => {
+  test('after a single late reply, the next request is still sent to Redis', async () => {
     const { ask, redis } = limitedApp()
     redis.lateMs = (script) => (script === 0 ? 25 : 0)
     await ask('/text')

@@ -65,7 +65,7 @@ test('a timely reply replaces the known counts, and a late reply can only increa
   expect(admitted(WINDOW, 10, LATE)).toBe(7)
 })
 
-test('requests that the store counts only in the next window still count', () => {
+test('requests from the end of a window also count in the next window if the store counts them only there', () => {
   const { clock, admitted, learn } = counts()
   clock.ms = 59_999
   expect(admitted(WINDOW, 20, LATE)).toBe(10)

@@ -203,7 +203,7 @@ describe('an answer', () => {
     expect(answers.get('/api/v1/things', 0)).toBeUndefined()
   })
 
-  test('a request for another spelling of a path counts for the same path', async () => {
+  test('requests for a path and for a percent-encoded spelling of it share a counter', async () => {
     const { get, counts } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '/api/v1/things' }])
     await get('/api/v1/things')
     await get('/api/v1/thin%67s')

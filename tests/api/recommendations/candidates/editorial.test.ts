@@ -27,7 +27,7 @@ test.each([
   ['factor', -1],
   ['factor', Number.POSITIVE_INFINITY],
   ['max_age_days', Number.NaN],
-])('a rule with the %s %s by another program is ignored, because new items could vanish from lists', (name, value) => {
+])('a rule that another program has stored with the %s %s is ignored, because new items could vanish from lists', (name, value) => {
   const rule = editorial({ kind: 'NEW_RELEASE_BOOST', factor: 2, max_age_days: 7, [name]: value })
   expect(boostByEditors(new Map([['new-releases', rule]]), START)).toEqual({ factor: 1.1, maxAgeDays: 30 })
 })

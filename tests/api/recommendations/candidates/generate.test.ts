@@ -9,7 +9,7 @@ import { itemNamed } from '../../../pipelines/recommendations/events.ts'
 const ITEMS = 2_000
 const idsFrom = (first: number, count: number) => Array.from({ length: count }, (_, index) => BigInt(first + index))
 
-test('trending items are candidates even if the neighbours, the nearest items and the items of editors fill the set', async () => {
+test('trending items are candidates even if neighbours, the nearest items and the items of editors could fill the set', async () => {
   const items = itemTable()
   for (const itemId of idsFrom(1, ITEMS)) items.putItem(itemId, itemNamed('Item'))
   const viewed = idsFrom(1, 5)

@@ -18,7 +18,7 @@ for (const row of fixture.factors) {
 const solver = await foldIn({ gram, dimensions, regularization: fixture.regularization })
 
 test.each(fixture.users.map((user, index) => [index, user] as const))(
-  'user %i gets nearly the same vector as from the Python library implicit',
+  'the vector of user %i nearly equals that of the Python library implicit',
   (_, user) => {
     const confidences = user.history.map(([, confidence]) => confidence)
     const solved = solver.solve(Float32Array.from(user.history.flatMap(([item]) => fixture.factors[item])), confidences)!

@@ -114,7 +114,7 @@ test('searches that start in the same turn of the event loop are sent to the thr
   expect([unanswered, timers]).toEqual([[], []])
 })
 
-test('a search without an answer in time fails, and its late answer is ignored', async () => {
+test('a search that is not answered in time fails, and its late answer is ignored', async () => {
   const index = await opened()
   const search = index.search(VECTOR, 1, 'product')
   await sent()
@@ -157,7 +157,7 @@ test('the thread drops a search whose deadline has passed', () => {
   expect(answerQuery(broken, query, 0)).toEqual({ id: 1, failure: 'the index is broken' })
 })
 
-test('a thread that ends is started again, and the pauses before the starts grow until it answers', async () => {
+test('a thread that has ended is started again after a pause, and the pauses grow until a thread answers', async () => {
   const index = await opened()
   const search = index.search(VECTOR, 1, 'product')
   await sent()

@@ -13,7 +13,7 @@ test('a newly opened model gets the kept items in the order of their changes, so
   expect(added).toEqual([2n, 3n, 1n])
 })
 
-test('an item that changes or is deleted while a model is filled does not get its old content', async () => {
+test('an item that changes or is deleted while a model is being filled is not added with its old content', async () => {
   const items = newerItems()
   const titled = (title: string) => ({ title, category_path: '', attributes: {} }) as RecommendationItem
   for (let itemId = 1n; itemId <= 64n; itemId++) items.put(itemId, titled('Old'), [])

@@ -47,7 +47,7 @@ test('the error for a missing file has ENOENT as its cause, because such a file 
   await expect(readManifest(folder)).rejects.toMatchObject({ name: 'BundleError', cause: { code: 'ENOENT' } })
 })
 
-test('an opened model folds users in and finds items by inner product, and its trees prefer similar vectors', async () => {
+test('an opened model computes vectors of users and finds items by inner product, and its trees prefer similar vectors', async () => {
   const model = await openModel(folder)
   const vector = model.foldIn([{ itemId: 1n, weight: 1 }])!
   expect(vector[0]).toBeCloseTo(1, 5)
@@ -170,7 +170,7 @@ function fileOf(descriptor: string): string {
   }
 }
 
-test('other work runs between the chunks of a file of factors', async () => {
+test('a file of factors is checked in chunks, so that other work can run in between', async () => {
   const pieces = 8
   const path = join(folder, 'factors')
   const dimensions = 64

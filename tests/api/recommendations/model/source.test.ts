@@ -72,7 +72,7 @@ const history = (
 })
 const inForce = () => models.current(7n)?.sequence
 
-test('the model version in the record is used, changes between two requests, and can be rolled back to the previous version and to rules', async () => {
+test('the version that a record puts in force is used from the next request, and can be rolled back to the previous version and to the rules', async () => {
   const [one, two] = [await publish(1), await publish(2)]
   expect(inForce()).toBeUndefined()
   await send(history(one, [one]))
@@ -124,13 +124,13 @@ const NAN_HALF = 0x7e00
 test.each<[string, Partial<TestBundle>, string]>([
   ['factors that are not numbers', { damage: { 'items.f16': withHalf } }, 'row 0 are not finite numbers'],
   ['factors that are too short', { damage: { 'items.f16': (content) => content.subarray(2) } }, 'too short'],
-  ['another dimension', { dimensions: 128 }, 'the vectors have 128 numbers'],
+  ['vectors of another dimension', { dimensions: 128 }, 'the vectors have 128 numbers'],
   [
     'a wrong checksum',
     { tamper: { 'gram.f64': (content) => Buffer.alloc(content.length, 1) } },
     'gram.f64 does not match its checksum or length',
   ],
-  ['a sum that is not a number', { damage: { 'gram.f64': (content) => Buffer.alloc(content.length, 0xff) } }, 'gram.f64 contains NaN'],
+  ['NaN in its Gram matrix', { damage: { 'gram.f64': (content) => Buffer.alloc(content.length, 0xff) } }, 'gram.f64 contains NaN'],
   ['an unreadable index', { damage: { 'items.usearch': () => Buffer.alloc(100) } }, 'index'],
   ['trees for other columns', { damage: { 'trees.txt': (content) => content.subarray(20) } }, 'feature_names'],
 ])('a bundle with %s is refused, and the old version stays in use', async (_, damage, message) => {
@@ -175,7 +175,7 @@ test('while the disk accepts no files, the old version is used, and the new vers
   expect(inForce()).toBe(2)
 })
 
-test('items that the model was not trained on get a vector from their content, before and after the model is opened', async () => {
+test('items that the model was not trained on get a vector from their content, whether they are read before or after the model is opened', async () => {
   const item = (title: string) => ({ title, category_path: '', attributes: {} }) as never
   models.putItem(50n, item('Heat'))
   const one = await publish(1, { tokens: { 'title:heat': 1 } })

@@ -64,7 +64,7 @@ test('a zero vector is found with the value 0, and all vectors are found if ther
   }
 })
 
-test('a search of no vectors finds nothing, and a search of a single zero vector finds it with the value 0', async () => {
+test('a search among no vectors finds nothing, and a search in which the only vector is zero finds this vector with the value 0', async () => {
   expect((await over([])).search(new Float32Array(DIMENSIONS), WANTED, 'product')).toEqual([])
   const whole = await over([new Float32Array(DIMENSIONS)])
   expect(whole.search(vectorsOf(7)[0], WANTED, 'product')).toEqual([{ key: 0, value: 0 }])

@@ -37,7 +37,7 @@ function run(job: LoopJob, input: JobInput): string {
   return fault ?? check.missing() ?? 'ok'
 }
 
-test('the bare loop without an engine counts terms in windows', () => {
+test('the bare loop without an engine counts terms in windows correctly', () => {
   const terms = {
     count: RECORDS,
     names: ['rain', 'sun', '#wind', 'snow'],
@@ -48,7 +48,7 @@ test('the bare loop without an engine counts terms in windows', () => {
   expect(run(LOOP_JOBS.J1!(), termsInput(terms))).toBe('ok')
 })
 
-test('the bare loop without an engine computes payment features', () => {
+test('the bare loop without an engine computes payment features correctly', () => {
   let now = FIRST_MS
   const payments = {
     count: RECORDS,

@@ -40,7 +40,7 @@ test('the topology produces what the verifier expects, across commits and crashe
   )
 })
 
-test('padded states give the same output', () => {
+test('with padded states, the topology also produces what the verifier expects', () => {
   fc.assert(
     fc.property(paymentsArbitrary, fc.infiniteStream(fc.nat()), (payments, choices) => {
       const padded = (options: JobTopology) => velocityFeatures({ ...options, statePadding: 300 })
