@@ -11,7 +11,7 @@ export interface Click {
   user_agent: string
   /** as sent, a URL; empty: none */
   referrer: string
-  /** ISO 3166-1 alpha-2, if the producer knows the country from a CDN's header; empty: the pipeline derives the country from ip */
+  /** ISO 3166-1 alpha-2, if the producer received the country in a CDN's header; empty: the pipeline derives the country from ip */
   country: string
 }
 

@@ -68,7 +68,7 @@ class Parser {
   #at = 0
   /** Number of open parentheses, NOTs, minus signs and calls. */
   #open = 0
-  /** Position of the last token at which NOT is allowed. */
+  /** Position at which the parser last allowed a NOT. */
   #mayBeNotAt = 0
   readonly #depths = new Map<Node, number>()
 
