@@ -263,7 +263,7 @@ export interface ServedItem {
   features: null | number[]
 }
 
-/** The events of one item and one group of users between two commits. Repartition topic `trends` of topology `item-signals`, key: the group, as in TrendingItems. */
+/** The events with a positive weight of one item and one group of users between two commits. Repartition topic `trends` of topology `item-signals`, key: the group, as in TrendingItems. */
 export interface TrendEvents {
   item_id: bigint
   at: number
