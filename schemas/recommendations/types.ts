@@ -304,7 +304,7 @@ export interface UserSelf {
   history: Buffer
   /** items that the user does not want to see, packed like viewed */
   hidden: Buffer
-  /** items of the last lists that the user did not choose, packed like viewed */
+  /** items of the user's last lists, except items that the user chose, packed like viewed */
   shown: Buffer
   country: null | string
   language: null | string
