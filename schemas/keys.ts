@@ -37,7 +37,10 @@ function writeShortAscii(text: string, out: ByteWriter): boolean {
   return true
 }
 
-/** Returns the error for a value that must be text. A missing field often becomes a key that is undefined. */
+/**
+ * Returns the error for a value that must be text but is not. Such a value is often an undefined key that results from
+ * a missing field.
+ */
 export function notText(value: unknown): CodecError {
   return new CodecError(`text was expected, not ${String(value)}`)
 }
@@ -90,8 +93,8 @@ function writeAscii(text: string, out: ByteWriter): void {
 }
 
 /**
- * Returns the text of a decimal integer. Accepts one form per number (no plus sign, no leading zeros, no `-0`), so that
- * equal ids are equal keys.
+ * Returns the text of a decimal integer. Accepts only the shortest form of each number (no plus sign, no leading zeros,
+ * no `-0`), so that keys with equal ids also have equal bytes.
  */
 function decimalText(buffer: Buffer, start: number, end: number): string {
   const digits = buffer[start] === MINUS ? start + 1 : start
@@ -114,10 +117,10 @@ function notDecimal(buffer: Buffer, start: number, end: number): CodecError {
 const KEPT_BYTES = 24
 /** Number of kept texts, a power of two. With at most 24 bytes each, they take about 400 KB. */
 const KEPT_TEXTS = 8_192
-/** Odd factor of the FNV-1a hash. */
+/** The 32-bit FNV prime, for the FNV-1a hash. */
 const HASH_FACTOR = 0x01000193
 const HASH_SHIFT = 15
-/** Recently decoded ASCII texts, each at the place that its hash determines. */
+/** Recently decoded ASCII texts, each at the index that its hash determines. */
 const kept: string[] = new Array(KEPT_TEXTS).fill('')
 
 /**

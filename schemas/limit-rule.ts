@@ -27,7 +27,7 @@ export interface LimitRule {
   window_seconds: number
   /**
    * If this value is greater than 0, the rule is a token bucket of `limit_count` + `burst_allowance` tokens, refilled
-   * at `limit_count` per window.
+   * at `limit_count` per window. If it is 0, the rule is a sliding window.
    */
   burst_allowance: number
   /** `log_only` reports violations and never rejects a request. */

@@ -9,7 +9,7 @@ const run = promisify(execFile)
 
 /**
  * Time limit for installing packages from PyPI, including the wait for another process that builds the same
- * environment. Up to 150 MB are downloaded, in seconds if a mirror is nearby.
+ * environment. Up to 150 MB are downloaded, which takes only seconds if a mirror is nearby.
  */
 const INSTALL_TIMEOUT_MS = 5 * 60_000
 /**

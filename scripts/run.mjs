@@ -49,8 +49,8 @@ async function main() {
 
 function print(text, exitCode) {
   const output = exitCode === 0 ? process.stdout : process.stderr
-  // The process that reads from a pipe may have ended. Without this listener, the error would end this process with a
-  // stack trace.
+  // If the output is a pipe whose reader has ended, the write fails. Without this listener, the error would end this
+  // process with a stack trace.
   output.on('error', () => {})
   output.write(text)
   process.exitCode = exitCode

@@ -31,7 +31,11 @@ export const TASKS = {
     file: 'tools/fraud/evaluate/evaluate.ts',
     programs: ['python'],
   },
-  'bench:engine': { does: 'measures throughput or latency of the engine and a peer', file: 'bench/engine/run.ts', programs: STACK },
+  'bench:engine': {
+    does: 'measures the throughput or latency of the engine and a comparable program',
+    file: 'bench/engine/run.ts',
+    programs: STACK,
+  },
   'bench:stores': { does: 'measures what each key costs in a store', file: 'bench/stores.ts' },
   'bench:tables': { does: 'measures large tables in the memory of an API', file: 'bench/tables.ts' },
   'bench:trends': { does: 'measures the pipeline of the trends service', file: 'bench/trends/run.ts', programs: STACK },
@@ -78,7 +82,11 @@ export const TASKS = {
     file: 'bench/links/run.ts',
     programs: STACK,
   },
-  'bench:matches': { does: 'measures the match feed, its pipelines and peers', file: 'bench/matches/run.ts', programs: STACK },
+  'bench:matches': {
+    does: 'measures the match feed and its pipelines, also with comparable programs',
+    file: 'bench/matches/run.ts',
+    programs: STACK,
+  },
   'bench:catalog': { does: 'measures the page of a product', file: 'bench/catalog/detail/run.ts', programs: [...STACK, 'wrk'] },
   'bench:inventory': {
     does: 'measures reservations of stock, also with comparable programs',

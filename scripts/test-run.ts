@@ -14,7 +14,7 @@ const REPORTER = fileURLToPath(new URL('./verify-reporter.ts', import.meta.url))
 const LANE_TIMEOUT_MS = 45 * 60_000
 /**
  * Number of parts into which the project that all lanes share is split. At the end, a lane may be idle for as long as
- * the last part takes. Each part costs two seconds of CPU time to start vitest.
+ * the last part takes, so parts must be short. But each part costs two seconds of CPU time to start vitest.
  */
 const PARTS = 8
 const NOTHING_RAN: TestTotals = { passed: 0, failures: [], skipped: [], repeated: [], durations: [] }

@@ -2,7 +2,7 @@ import { accessSync, constants, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { freemem, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** How often a run checks whether its parent process still exists. */
+/** Interval at which a run checks whether its parent process still exists. */
 const PARENT_CHECK_MS = 1_000
 
 /** The folder in which Linux keeps files in memory. */

@@ -16,15 +16,15 @@ export class SettingsError extends Error {
 
 export interface ReadOptions {
   /**
-   * If false, each variable is checked, but the fragment's `rules` are not. Use false for services that the process
+   * If false, each variable is checked, but the fragment's `rules` do not run. Use false for services that the process
    * does not run. Default true.
    */
   readonly withRules?: boolean
 }
 
 /**
- * The result of reading one fragment. `value` requires that the whole configuration is valid. `peek` may be called
- * earlier and returns `undefined` if this fragment is invalid.
+ * The result of reading one fragment. `value` may be called only when all fragments have been read and are valid.
+ * `peek` may be called at any time, and returns `undefined` if this fragment is invalid.
  */
 export interface FragmentReading<Value> {
   peek(): Value | undefined

@@ -9,7 +9,7 @@ import { fraudCaseCommands, fraudCases, fraudReviews } from './cases/topics.ts'
 import { fraudRuleTallies } from './rule-stats/topics.ts'
 import type { FraudFeedback, FraudProfile, FraudSetting, FraudSettingsChange, FraudSettingsCommand, TxnScored } from './types.ts'
 
-/** Retention of events. It allows for a replay of the last week after a bug is fixed. */
+/** Retention of events. With it, the last week can be replayed after a bug is fixed. */
 const EVENTS_KEPT_DAYS = 7
 const eventsKept = keptFor(EVENTS_KEPT_DAYS * DAY_MS, HOUR_MS)
 
@@ -48,7 +48,7 @@ export const fraudProfiles: Topic<string, FraudProfile> = {
 
 /**
  * Requests to change settings; key: the setting. The single partition ensures that changes to rules, and to the
- * settings on which rules depend, are decided in one order.
+ * settings on which rules depend, are decided in a single order.
  */
 export const fraudSettingsCommands: Topic<string, Command<FraudSettingsCommand>> = commandTopic('fraud-settings-commands', {
   value: avro('fraud/FraudSettingsCommand'),

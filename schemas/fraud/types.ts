@@ -42,7 +42,7 @@ export interface FraudBlocklistEntry {
   expires_at: null | number
 }
 
-/** What analysts know about a transaction. Value of store `cases` of topology `fraud-cases` and view of topic `fraud-cases`, key: transaction_id. */
+/** The case of a transaction, with what analysts have decided and noted about the transaction. Value of store `cases` of topology `fraud-cases` and view of topic `fraud-cases`, key: transaction_id. */
 export interface FraudCase {
   /** decimal; schemas/fraud/cases/case-id.ts */
   case_id: string
@@ -268,7 +268,7 @@ export interface FraudRuleTally {
   missing_by: { [key: string]: number }
 }
 
-/** A setting of fraud scoring. Value of topic `fraud-rulesets` (compacted) and of store `settings` of topology `fraud-settings`, key: rules, list:<name>, snooze:<snooze_id>, models or counts. The store and the views of topic `fraud-settings-decisions` also contain the versions of the rule set that can be restored, key: version:<n>. Only the field that the key names has a value; for version:<n>, this field is rules. */
+/** A setting of fraud scoring. Value of topic `fraud-rulesets` (compacted) and of store `settings` of topology `fraud-settings`, key: rules, list:<name>, snooze:<snooze_id>, models or counts. The store also contains the versions of the rule set that can be restored, key: version:<n>. The views of topic `fraud-settings-decisions` contain only these versions. Only the field that the key names has a value; for version:<n>, this field is rules. */
 export interface FraudSetting {
   rules: null | FraudRuleSet
   list: null | FraudList

@@ -34,9 +34,9 @@ export interface LimitCommand {
   action: LimitCommandAction
   /** the subject of the administrator's token */
   actor: string
-  /** create_rule, replace_rule: the rule, whose times the decision sets; otherwise null */
+  /** create_rule, replace_rule: the rule; the decision sets its created_at and updated_at. Otherwise null */
   rule: null | LimitRule
-  /** issue_key: the API key, whose times the decision sets; otherwise null */
+  /** issue_key: the API key; the decision sets its created_at. Otherwise null */
   client: null | LimitClient
 }
 

@@ -11,7 +11,7 @@ export interface Click {
   user_agent: string
   /** as sent, a URL; empty: none */
   referrer: string
-  /** ISO 3166-1 alpha-2, if the producer knows the country from a CDN's header; empty: the pipeline derives the country from ip */
+  /** ISO 3166-1 alpha-2, if the producer received the country in a CDN's header; empty: the pipeline derives the country from ip */
   country: string
 }
 
@@ -40,7 +40,7 @@ export interface ClickTotals {
   total: number
   /** clicks by bots */
   bots: number
-  /** clicks of each hour since 1970, bots included, oldest hour first; only hours with clicks, out of the 48 hours up to the newest one */
+  /** clicks per hour, bots included, oldest hour first. Hours are counted from 1970. The list has only hours with clicks, from the 48 hours up to the newest one */
   hours: HourOfClicks[]
   /** This list and the following lists count only clicks by people */
   referrers: Tally
@@ -129,7 +129,7 @@ export interface LinkStats {
   unique_clicks: number
   /** false if unique_clicks is an estimate */
   unique_is_exact: boolean
-  /** clicks of each hour, bots included, oldest hour first; only hours with clicks, out of the 48 hours up to the newest one */
+  /** clicks per hour, bots included, oldest hour first. The list has only hours with clicks, from the 48 hours up to the newest one */
   hours: LinkStatsHour[]
   /** the 10 most frequent values, most frequent first. This list and the following lists do not count bots */
   referrers: LinkStatsEntry[]

@@ -48,9 +48,9 @@ export const swipeEvents: Topic<string, SwipeEvent> = {
 }
 
 /**
- * Places and signs of activity; key: user_id. The places of deleted users must be erased within an hour, so records are
- * kept for only half an hour. If workers stop for longer than that, the oldest places that were sent in the meantime
- * are lost.
+ * Locations and signs of activity; key: user_id. The locations of deleted users must be erased within an hour, so
+ * records are kept for only half an hour. If workers stop for longer than that, the oldest locations that were sent in
+ * the meantime are lost.
  */
 export const locationUpdates: Topic<string, LocationUpdate> = {
   name: 'location-updates',
@@ -124,7 +124,7 @@ export const matchRelations: Topic<string, MatchRelation> = {
 
 /**
  * Users who can be found, partitioned by geohash-4 cell. The key is the whole entry of the candidate index as text:
- * the user's place and attributes (state/views/matches/candidates/index-member.ts). Tombstones contain the key, so
+ * the user's location and attributes (state/views/matches/candidates/index-member.ts). Tombstones contain the key, so
  * they must be erased as well.
  */
 export const matchIndex: Topic<string, MatchIndexEntry> = {

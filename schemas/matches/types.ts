@@ -21,11 +21,11 @@ export interface DesirabilitySwipe {
 
 export type DesirabilityDirection = 'LEFT' | 'RIGHT' | 'SUPER_LIKE'
 
-/** The place of a user, or a sign that the user is active. Topic `location-updates` and repartition topic `located` of topology `match-users`, key: user_id. */
+/** The location of a user, or a sign that the user is active. Topic `location-updates` and repartition topic `located` of topology `match-users`, key: user_id. */
 export interface LocationUpdate {
   /** lower-case UUID */
   user_id: string
-  /** degrees; null: the user was active, but sent no place */
+  /** degrees; null: the user was active, but sent no location */
   lat: null | number
   /** degrees */
   lon: null | number
@@ -192,7 +192,7 @@ export interface MatchUser {
   last_active_at: number
   /** the user's entry in the candidate index: the key in topic match-index and the member of the sorted set in Redis; null: the user is not in the index */
   index_key: null | string
-  /** targets whose swipes the user has taken back, oldest first. They are in the seen-set, but do not count as seen */
+  /** targets of the swipes that the user has taken back, oldest first. They are in the seen-set, but do not count as seen */
   exceptions: RewoundTarget[]
   last_swipe: null | NewestSwipe
 }
@@ -285,7 +285,7 @@ export interface SwipeEvent {
   target_id: string
   /** REWIND takes back the swiper's last swipe, which was on this target */
   direction: SwipeEventDirection
-  /** when the API accepted the swipe, by the API's clock; always later than the swiper's previous swipe, if the API knows it. Of two swipes on the same target, the later one counts */
+  /** when the API accepted the swipe, by the API's clock; if the API has the swiper's previous swipe, always later than that swipe. Of two swipes on the same target, the later one counts */
   ts: number
   duration_ms: null | number
   position: null | number

@@ -58,7 +58,7 @@ export interface ItemActivity {
 export interface ItemEvent {
   event_type: ItemEventType
   at: number
-  /** sign of the user's interest: schemas/recommendations/events/weights.ts */
+  /** weight of the event as a sign of the user's interest: schemas/recommendations/events/weights.ts */
   weight: number
   /** true: the user chose the item from a list that the user was shown */
   is_chosen: boolean
@@ -94,7 +94,7 @@ export interface ItemNeighbours {
   neighbours: Buffer
 }
 
-/** The counts of an item. Counts of type double decay, and are as of `at`. Value of store `signals` of topology `item-signals`, key: item_id. */
+/** The counts of an item. Counts of type double are decayed to the time `at`. Value of store `signals` of topology `item-signals`, key: item_id. */
 export interface ItemSignals {
   at: number
   popularity: number
@@ -148,7 +148,7 @@ export interface ModelHistory {
   challenger: null | string
   /** percentage of the users whose requests the challenger answers, 0 to 50 */
   challenger_percent: number
-  /** earlier champions, newest first; an empty text stands for the rules */
+  /** earlier champions, newest first; an empty string: lists were ranked by rules */
   earlier: string[]
   changed_at: number
 }
@@ -263,7 +263,7 @@ export interface ServedItem {
   features: null | number[]
 }
 
-/** The events of one item and one group of users between two commits. Repartition topic `trends` of topology `item-signals`, key: the group, as in TrendingItems. */
+/** The events with a positive weight of one item and one group of users between two commits. Repartition topic `trends` of topology `item-signals`, key: the group, as in TrendingItems. */
 export interface TrendEvents {
   item_id: bigint
   at: number
@@ -291,7 +291,7 @@ export interface UserFeatures {
 }
 
 export interface UserSelf {
-  /** offset in interactions of the newest event that is included; -1: none */
+  /** offset, in topic interactions, of the newest event that is included; -1: none */
   through_offset: number
   interactions: number
   last_event_at: null | number
@@ -304,7 +304,7 @@ export interface UserSelf {
   history: Buffer
   /** items that the user does not want to see, packed like viewed */
   hidden: Buffer
-  /** items of the last lists that the user did not choose, packed like viewed */
+  /** items of the user's last lists, except items that the user chose, packed like viewed */
   shown: Buffer
   country: null | string
   language: null | string

@@ -53,7 +53,7 @@ export const snippetReads: Topic<string, SnippetRead> = {
   config: keptFor(DAY_MS, HOUR_MS),
 }
 
-/** Number of views of each snippet; key: paste_id. */
+/** Number of views of each snippet with unlimited reads; key: paste_id. */
 export const snippetViewCounts: Topic<string, SnippetViews> = {
   name: 'snippet-view-counts',
   key: utf8,

@@ -35,13 +35,13 @@ export interface Snippet {
   is_deleted: boolean
   /** when the snippet was deleted, or when its expiry was noticed */
   gone_at: null | number
-  /** beginning of the content, for the search. Empty in the view, and unless the snippet is public, has unlimited reads and can still be read */
+  /** beginning of the content, for the search, if the snippet is public, has unlimited reads and can still be read; otherwise empty. Always empty in the view */
   excerpt: string
 }
 
 export type Visibility = 'public' | 'unlisted' | 'private'
 
-/** A request that the partition of a snippet decides. Body of topic snippet-commands, key: paste_id. The ids of all snippets of a user belong to the same partition. */
+/** A request to create, delete or read a snippet. Body of topic snippet-commands, key: paste_id. The ids of all snippets of a user belong to the same partition. */
 export interface SnippetCommand {
   action: SnippetAction
   /** the caller; null: anonymous */

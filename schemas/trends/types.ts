@@ -24,7 +24,7 @@ export interface NewTermMoment {
   mean: number
 }
 
-/** A part of the saved leading terms of a partition, from which a worker that starts continues. Value of store `standings` of topology `trends`, keys: head, region:<woeid>, change:<number> and soon:<hour>:<number>. */
+/** A part of a partition's saved leading terms, from which a worker continues when it starts. Value of store `standings` of topology `trends`, keys: head, region:<woeid>, change:<number> and soon:<hour>:<number>. */
 export interface SavedStandings {
   /** change, soon: number of the change. region: number of the first change that the row does not contain. head: number of the oldest stored change */
   number: number
@@ -148,7 +148,7 @@ export interface TrendEntry {
   typical_tweet: null | bigint
 }
 
-/** Counts of rare terms per minute, so far. Unless adds_as is set, a later row of the same term and minute replaces the earlier one and is never smaller. All rows of a record are of the same month. Topic trend-rare-volumes, key: the partition of the terms. */
+/** Counts of rare terms per minute, so far. Unless adds_as is set, a later row of the same term and minute replaces the earlier one, and its counts are never smaller. All rows of a record are of the same month. Topic trend-rare-volumes, key: the partition of the terms. */
 export interface TrendRareVolumes {
   /** empty: the rows replace earlier ones; otherwise an id for these rows, whose counts are added to other rows of the same term and minute */
   adds_as: string

@@ -12,7 +12,7 @@ export interface Answer {
   readonly exitCode: 0 | typeof USAGE_EXIT_CODE | undefined
 }
 
-/** Returns the help text for `--help`, and the error message for a wrong command line. */
+/** Returns the help text for `--help`, an error message for a wrong command line, and an empty text for a valid one. */
 export function answerTo(command: Command<unknown>, args: readonly string[]): Answer {
   try {
     return command.parse(args) === 'help' ? { text: command.help, exitCode: 0 } : { text: '', exitCode: undefined }

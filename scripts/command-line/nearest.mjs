@@ -9,7 +9,10 @@ export function nearestName(given, known) {
   return known.find((name) => given.length > 1 && (name.startsWith(given) || given.startsWith(name)))
 }
 
-/** Computes the edit distance: the minimum number of insertions, deletions, substitutions and swaps of neighbours. */
+/**
+ * Computes the edit distance: the minimum number of insertions, deletions, substitutions and swaps of adjacent
+ * characters.
+ */
 function editDistance(one, other) {
   const rows = [Array.from({ length: other.length + 1 }, (_, column) => column)]
   for (let row = 1; row <= one.length; row++) {

@@ -22,9 +22,10 @@ export async function ensurePackages(npm) {
   if (!isInstalled(JSON.parse(lock.toString()))) {
     await step('npm packages', async () => {
       requireSpace()
-      // Install scripts are skipped, because native packages include their binaries. `npm ci` is not used: it rejects a
-      // lockfile that lacks the binaries of other platforms, and a registry mirror may not have them. `npm install`
-      // with these options also installs exactly the locked versions.
+      // Install scripts are skipped, because native packages include their binaries. `npm ci` is not used, because it
+      // rejects a lockfile that lacks the binaries of other platforms. A lockfile lacks them if it was written with a
+      // registry mirror that does not have them. `npm install` with these options also installs exactly the locked
+      // versions.
       await runNpm(npm, ['install', '--no-save', '--ignore-scripts'], ROOT)
     })
   }

@@ -67,8 +67,8 @@ const APT_PACKAGES = {
 function missingPrograms(names) {
   return names.filter((name) => {
     const { given, present } = PROGRAMS[name]
-    // Of the tasks that use these servers, only tests need Python. Tests ignore settings for external servers, because
-    // they always start their own servers.
+    // A task that needs Python and these servers is a test. Tests ignore settings for external servers, because they
+    // always start their own servers.
     const isGiven = given && !names.includes('python') && given.every((setting) => ENV[setting])
     return !isGiven && !present()
   })
@@ -101,7 +101,7 @@ function cureFor(missing) {
 
 /**
  * Returns the package of the newest known Java runtime that this Debian release offers. If the release offers none,
- * returns the package of the oldest one.
+ * returns the package of the oldest known one.
  */
 export function javaPackage() {
   const known = ['openjdk-25-jre-headless', 'openjdk-21-jre-headless', 'openjdk-17-jre-headless']

@@ -83,8 +83,9 @@ export async function bucketShelf({ client, bucket, prefix, renewAfterMs, timeou
     const found = await unlessStatus([NOT_FOUND], client.send(new s3.GetObjectCommand(at(hash))))
     if (found === undefined) return undefined
     const body = found.Body as Readable
-    // The number of connections is limited, so a blob that is closed unread must release its connection. A generator
-    // that was never started does not run its `finally`, so this listener destroys the answer instead.
+    // The number of connections is limited, so a blob that is closed unread must release its connection. The loop in
+    // `piecesOf` destroys the answer when it ends, but it never starts if nothing is read. This listener therefore
+    // destroys the answer as well.
     return Readable.from(piecesOf(body, timeoutMs), { objectMode: false }).once('close', () => body.destroy())
   }
 

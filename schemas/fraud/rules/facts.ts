@@ -19,8 +19,8 @@ export const NO_LISTS: Lists = new Map()
 export const MAX_STRING_CHARACTERS = 1_024
 
 /**
- * Returns the value that rules read. A value of the wrong type or a number that is not finite counts as missing, so
- * closures only receive values of their field's type.
+ * Returns the value of a field as rules read it; undefined if it is missing. A value of the wrong type and a number
+ * that is not finite count as missing, so a compiled condition only receives values of the field's type.
  */
 export function factOf(field: Field, value: unknown): FieldValue | undefined {
   switch (field.type) {

@@ -29,7 +29,7 @@ export interface Fault {
    * levels`.
    */
   readonly expected: readonly string[]
-  /** The name that the author probably meant. */
+  /** The name or literal that the author probably meant. */
   readonly nearest?: string
 }
 

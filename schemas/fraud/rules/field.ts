@@ -1,14 +1,14 @@
 /**
- * The type of a field's values. The last four types are strings of a known form. With these types, a wrong literal is
- * found when a condition is checked.
+ * The type of a field's values. The last four types are strings of a known form. The check of a condition rejects a
+ * literal that does not have the form of the field with which it is compared.
  */
 export type FieldType = 'number' | 'boolean' | 'string' | 'country' | 'currency' | 'ip' | 'tier'
 
 export type FieldValue = number | string | boolean
 
 /**
- * The parts of a `txn.scored` event that rules read. Only values that a function reads are declared, because paths are
- * not type-checked. Absent values are null or undefined.
+ * The parts of a `txn.scored` event that rules read. Only values that a `Source` function reads are declared, because
+ * paths are not type-checked. Absent values are null or undefined.
  */
 export interface ScoredTransaction {
   /** `timestamp` is in epoch ms. */

@@ -161,7 +161,7 @@ export const REFUSED_FIELDS: ReadonlyMap<string, string> = new Map([
   ['payer.email', 'e-mail addresses are kept only as hashes; use payer.email_hash'],
   ['payer.phone', 'phone numbers are kept only as hashes; use payer.phone_hash'],
   ['device.user_ids', 'rules can read only the number of users; use device.distinct_users_24h'],
-  ['user.last_txn_geo', 'places of earlier transactions are not logged; use geo.distance_from_last_txn_km'],
+  ['user.last_txn_geo', 'locations of earlier transactions are not logged; use geo.distance_from_last_txn_km'],
   ['ip.user_ids_24h', 'rules can read only the number of users; use ip.distinct_users_24h'],
 ])
 

@@ -5,7 +5,7 @@ import { nearestOf } from './nearest.ts'
 import { syntaxFault, thrownFault } from './syntax-fault.ts'
 import { KEYWORDS, type Keyword, type Token, tokenName, tokensOf } from './tokens.ts'
 
-/** Maximum length of a condition in code points. The limit keeps 500 rules small and fast. */
+/** Maximum length of a condition in code points. It bounds the memory and the evaluation time of 500 rules. */
 export const MAX_CONDITION_CHARACTERS = 4_000
 /**
  * Maximum depth of the syntax tree, and of parentheses. With this limit, recursive functions cannot overflow the stack.
@@ -68,7 +68,7 @@ class Parser {
   #at = 0
   /** Number of open parentheses, NOTs, minus signs and calls. */
   #open = 0
-  /** Position of the last token at which NOT is allowed. */
+  /** Position at which the parser last allowed a NOT. */
   #mayBeNotAt = 0
   readonly #depths = new Map<Node, number>()
 

@@ -90,7 +90,10 @@ interface Columns {
   /** The number that represents each text of a condition of the form `field = 'text'`. */
   readonly texts: Map<string, number>
   ofField(field: NodeOf<'field'>): number
-  /** Returns the column of a condition of any kind. The number in the column is 1 for true and 0 for false. */
+  /**
+   * Returns the column of a condition of any kind. The number in the column is 1 for true, 0 for false and NaN for a
+   * missing result.
+   */
   ofCondition(node: Node): number
 }
 

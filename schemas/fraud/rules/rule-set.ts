@@ -9,7 +9,7 @@ export interface CompiledRule {
   readonly condition: Condition
   /** Position in `RuleSet.rules`, for counters and the plan. */
   readonly index: number
-  /** Starting at this time, the rule is not evaluated; epoch ms, infinite if the rule does not expire. */
+  /** Time from which the rule is no longer evaluated, epoch ms; infinite if the rule does not expire. */
   readonly endsAt: number
 }
 

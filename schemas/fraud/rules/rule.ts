@@ -21,7 +21,7 @@ export interface Rule {
   readonly created_at: number
   /** Epoch ms. */
   readonly updated_at: number
-  /** Starting at this time, the rule is not evaluated; epoch ms, null if the rule does not expire. */
+  /** Time from which the rule is no longer evaluated, epoch ms; null if the rule does not expire. */
   readonly expires_at: number | null
 }
 

@@ -21,7 +21,7 @@ export interface Snooze {
   readonly entity_value: string
   /** Time from which the rule skips the entity, epoch ms. */
   readonly created_at: number
-  /** The rule applies again starting at this time, epoch ms. */
+  /** Time from which the rule applies again, epoch ms. */
   readonly until: number
 }
 

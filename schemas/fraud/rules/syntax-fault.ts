@@ -12,7 +12,7 @@ class SyntaxFault extends Error {
   }
 }
 
-/** Creates the error to throw at the first fault of a text. */
+/** Creates the error to throw at the first fault in a text. */
 export function syntaxFault(fault: RawFault): Error {
   return new SyntaxFault(fault)
 }

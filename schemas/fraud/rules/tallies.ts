@@ -48,8 +48,8 @@ export class RuleTallies {
   readonly #ruleSet: RuleSet
   readonly #counters: readonly Counters[]
   /**
-   * Number of evaluations of each rule. All rules share one array, because every transaction increments the counters of
-   * nearly all rules.
+   * Number of evaluations of each rule. Every transaction increments nearly all of these numbers, so they are next to
+   * each other in one array instead of in the `Counters` of each rule.
    */
   readonly #evaluated: Float64Array
 

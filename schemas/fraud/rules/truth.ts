@@ -132,7 +132,10 @@ function equal(left: Node, right: Node): TruthOf {
   }
 }
 
-/** Compiles the comparison of a field with a constant into a single closure, because most conditions have this form. */
+/**
+ * Compiles the comparison of a numeric field with a constant into a single closure, without closures for the operands.
+ * Most comparisons have this form.
+ */
 function fieldCompares(operator: ComparisonOperator, slot: number, constant: number): TruthOf {
   const holds = COMPARE[operator]
   switch (operator) {
@@ -182,7 +185,7 @@ const COMPARE: Readonly<Record<ComparisonOperator, (left: number, right: number)
   '>=': (left, right) => left >= right,
 }
 
-/** Compiles BETWEEN. The result is the three-valued result of `low <= operand AND operand <= high`. */
+/** Compiles BETWEEN. In three-valued logic, the result equals that of `low <= operand AND operand <= high`. */
 function between({ operand, low, high }: NodeOf<'between'>): TruthOf {
   const [read, readLow, readHigh] = [number(operand), number(low), number(high)]
   return function isBetween(facts) {
@@ -195,7 +198,7 @@ function between({ operand, low, high }: NodeOf<'between'>): TruthOf {
   }
 }
 
-/** Compiles IN. The result is the three-valued result of `operand = item OR operand = item …`. */
+/** Compiles IN. In three-valued logic, the result equals that of `operand = item OR operand = item …`. */
 function isIn({ operand, items }: NodeOf<'in'>): TruthOf {
   const kind = kindOf(operand)
   if (kind === 'number') {

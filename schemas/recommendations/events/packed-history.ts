@@ -14,7 +14,7 @@ const MS_PER_SECOND = 1_000
 /** How many interactions are kept per user. */
 const MAX_HISTORY = 100
 
-/** The numbers of the interaction types in the bytes. Never change their order. */
+/** The interaction types. The bytes contain the indexes of these types, so never change the order. */
 const TYPES: readonly InteractionType[] = ['VIEW', 'CLICK', 'PURCHASE', 'RATE', 'SKIP', 'DWELL', 'NOT_INTERESTED']
 
 export interface PackedInteraction {

@@ -25,7 +25,7 @@ export function newestTime(packed: Uint8Array): number | undefined {
   return packed.length === 0 ? undefined : timeAt(asBuffer(packed), 0)
 }
 
-/** Returns the index of an item, counted from 0; -1 if the list does not contain it. */
+/** Returns the index of the newest occurrence of an item; -1 if the list does not contain the item. */
 export function placeOf(packed: Uint8Array, itemId: bigint): number {
   const bytes = asBuffer(packed)
   const count = packedCount(bytes)

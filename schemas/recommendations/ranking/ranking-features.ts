@@ -80,8 +80,8 @@ export interface RankedItem {
 /** What connects the user with the item. */
 export interface RankedMatch {
   /**
-   * Dot product of the user's vector and the item's factors, from -1 to 1, scaled so that the longest factors have
-   * length 1; 0 without a model, or if the user or the item has no vector.
+   * Dot product of the user's vector and the item's factors, divided by the greatest length of the factors of any item.
+   * From -1 to 1; 0 without a model, or if the user or the item has no vector.
    */
   readonly vectorSimilarity: number
   /**
@@ -90,9 +90,9 @@ export interface RankedMatch {
    */
   readonly neighbourScore: number
   /**
-   * The candidate's maximum strength as a neighbour of one of the last ten items (`neighbourBest`), its strength as a
-   * neighbour of the newest item (`neighbourLast`), and the number of items among the ten whose neighbour it is
-   * (`neighbourCount`).
+   * The candidate as a neighbour of the same items as for `neighbourScore`. `neighbourBest` is its maximum strength,
+   * `neighbourLast` is its strength as a neighbour of the newest item, and `neighbourCount` is the number of items
+   * whose neighbour it is.
    */
   readonly neighbourBest: number
   readonly neighbourLast: number
