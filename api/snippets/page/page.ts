@@ -54,7 +54,7 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
       const found = await access.findForRead(from, id)
       return found.readsLeft !== undefined && isLong(found) ? await reads.asFile(from, found) : await pageOf(from, found)
     } catch (error) {
-      throw from.keyScope === FORM_SCOPE && isUnavailable(error) ? withAdvice(error) : error
+      throw from.keyScope === FORM_SCOPE && isUnavailable(error) ? withMessage(error, SEND_AGAIN) : error
     }
   }
 
@@ -76,7 +76,7 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
 
   return async function page(from: PageRequest, id: string): Promise<Answer> {
     try {
-      return from.method === 'POST' ? await reveal(from, id) : await show(from, id)
+      return from.method === 'POST' ? await reveal(from, id) : await show(from, id).catch(throwForVisitor)
     } catch (error) {
       // The kit answers all other errors. Its page also shows what is wrong with the request and when to try again.
       const title = error instanceof ApiError ? TITLES[error.definition.code] : undefined
@@ -96,12 +96,17 @@ async function withFormKey(from: PageRequest): Promise<ReadRequest> {
   return key === undefined ? from : { ...from, idempotencyKey: key, keyScope: FORM_SCOPE }
 }
 
+/** Throws the error. If it is a 503, it gets the default message of its code. */
+function throwForVisitor(error: unknown): never {
+  throw isUnavailable(error) ? withMessage(error, error.definition.message) : error
+}
+
 /**
- * Returns the error with a message for the person who sent the form. The original message may ask for an
- * Idempotency-Key, which browsers cannot send.
+ * Returns the error with a message for a visitor. The original message may name a server, which visitors do not know,
+ * or ask for an Idempotency-Key, which browsers cannot send.
  */
-function withAdvice(error: ApiError): ApiError {
-  return new ApiError(error.definition, { ...error.options, message: SEND_AGAIN, cause: error.cause ?? error })
+function withMessage(error: ApiError, message: string): ApiError {
+  return new ApiError(error.definition, { ...error.options, message, cause: error.cause ?? error })
 }
 
 function isLong({ bytes }: Pick<SnippetRecord, 'bytes'>): boolean {

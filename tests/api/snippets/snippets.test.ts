@@ -300,6 +300,17 @@ describe('refusals', () => {
     const failing = await send('GET', path, { headers })
     expect([failing.status, failing.text]).toEqual([503, expect.stringContaining('Try again in 7 seconds.')])
   })
+
+  test('the page of a snippet names no server that does not respond, because visitors do not know it', async () => {
+    const { create, send, redis } = await snippetsApi()
+    const message = 'The view store does not respond. Try again shortly.'
+    const { paste_id } = (await create({ content: 'x' })).body
+    redis.reader.mget = () => Promise.reject(new ApiError(errors.unavailable, { message }))
+    const page = await send('GET', `/p/${paste_id}`, { headers: { 'sec-fetch-mode': 'navigate' } })
+    expect(page.status).toBe(503)
+    expect(page.text).toContain('<p>The service is temporarily unavailable. Try again shortly.</p>')
+    expect((await send('GET', `/api/v1/pastes/${paste_id}`)).body.message).toBe(message)
+  })
 })
 
 describe('versions', () => {
