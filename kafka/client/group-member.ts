@@ -38,6 +38,11 @@ const LONGEST_CONFIRM_RETRY_MS = 1_000
  * the coordinator removes the member when its session times out.
  */
 const LEAVE_TIMEOUT_MS = 3_000
+/**
+ * Shortest time between two reports of stalls in the log. Without free CPU time, a process with many groups would
+ * otherwise write many lines per second.
+ */
+const BETWEEN_STALL_REPORTS_MS = 60_000
 
 /**
  * States of a membership.
@@ -83,6 +88,8 @@ export function openGroupMember(
   /** The last state that was passed to the guard, kept to detect changes. */
   let guardedState = ''
   let stalls = 0
+  let unreportedStalls = 0
+  let stallsReportedAt = Number.NEGATIVE_INFINITY
   let running: Promise<void> | undefined
   const { hasEnded } = options
   const watch =
@@ -181,10 +188,19 @@ export function openGroupMember(
     const guardedEpoch = guarded?.takeEpoch()
     if (guardedEpoch === undefined) return false
     stalls++
-    log.warn({ groupId, memberId, epoch, guardedEpoch }, 'kafka_membership_kept_in_a_stall')
+    unreportedStalls++
+    reportStalls(guardedEpoch)
     epoch = Math.max(epoch, guardedEpoch)
     assignment.forgetReported()
     return true
+  }
+
+  function reportStalls(guardedEpoch: number): void {
+    const now = runtime.monotonic()
+    if (now - stallsReportedAt < BETWEEN_STALL_REPORTS_MS) return
+    log.warn({ groupId, memberId, epoch, guardedEpoch, stalls: unreportedStalls }, 'kafka_membership_kept_in_a_stall')
+    stallsReportedAt = now
+    unreportedStalls = 0
   }
 
   function updateGuard(): void {

@@ -6,6 +6,7 @@ import { openGroupMember } from '../../../kafka/client/group-member.ts'
 import type { KeptSession, StallGuard } from '../../../kafka/client/kept-session.ts'
 import { type Context, kafkaOptions } from '../../../kafka/client/options.ts'
 import type { GroupMember } from '../../../kafka/transport.ts'
+import type { Log } from '../../../runtime/runtime.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import { silent } from './harness.ts'
 
@@ -49,6 +50,8 @@ function scripted(
     refresh = async () => {},
     topicId = (topic) => `id-of-${topic}`,
     topicName = (id) => id.replace('id-of-', ''),
+    log = silent,
+    monotonic = () => 0,
   }: {
     /** Whether the owner takes each event as soon as the member announces it. */
     takeAtOnce?: boolean
@@ -56,6 +59,9 @@ function scripted(
     refresh?: () => Promise<void>
     topicId?: (topic: string) => string | undefined
     topicName?: (id: string) => string | undefined
+    log?: Log
+    /** By default, the clock does not advance, so each wait for the next heartbeat is a full interval. */
+    monotonic?: () => number
   } = {},
 ): {
   member: GroupMember
@@ -104,7 +110,7 @@ function scripted(
     topicName,
     partitionCount: () => PARTITIONS,
   } as unknown as Cluster
-  const system = systemRuntime(silent)
+  const system = systemRuntime(log)
   const waits: number[] = []
   const sleep: typeof system.sleep = (ms, signal) => {
     waits.push(ms)
@@ -114,8 +120,7 @@ function scripted(
     options: kafkaOptions.parse({ brokers: ['localhost:9092'], clientId: 'test' }),
     closing: new AbortController().signal,
     stallGuard,
-    // The test does not advance the clock, so each wait for the next heartbeat is a full interval.
-    runtime: { ...system, monotonic: () => 0, sleep, random: () => 0.5, id: () => 'a new id' },
+    runtime: { ...system, monotonic, sleep, random: () => 0.5, id: () => 'a new id' },
   }
   const onEvent = () => announced.push(member.takeEvent()?.type)
   const options = { groupId: 'g', memberId: 'the kept id', onMemberId: (id: string) => kept.push(id), topics: ['t'] }
@@ -487,6 +492,19 @@ test('after a rebalance during a stall, the member continues with the epoch that
   expect(member.stalls).toBe(1)
   await member.leave()
   expect(released).toBe(1)
+})
+
+test('stalls are reported at once, and then at most once a minute with their number', async () => {
+  let now = 0
+  const guarded = { update: () => {}, takeEpoch: () => 1, release: () => {} }
+  const stallGuard: StallGuard = { guard: () => guarded, close: async () => {} }
+  const warn = vi.fn()
+  const { member } = scripted([{ memberEpoch: 1, intervalMs: 60_000 }], { stallGuard, log: { ...silent, warn }, monotonic: () => now })
+  await member.join()
+  for (now of [1_000, 2_000, 60_999, 61_000]) await member.heartbeat()
+  const reports = warn.mock.calls.filter(([, event]) => event === 'kafka_membership_kept_in_a_stall').map(([{ stalls }]) => stalls)
+  expect(reports).toEqual([1, 3])
+  expect(member.stalls).toBe(4)
 })
 
 test('leaving the group takes no longer than its time limit, even if a heartbeat gets no answer', async () => {
