@@ -9,7 +9,7 @@ import {
   TransportError,
 } from '../../kafka/transport.ts'
 import type { Logger } from './logging.ts'
-import { spacedWarning } from './spaced-warning.ts'
+import { type Later, spacedWarning } from './spaced-warning.ts'
 
 /** Reads a whole topic, and then every new record. */
 export interface TopicFollower {
@@ -85,6 +85,8 @@ export interface FollowOptions {
   readonly maxGapMs?: number
   /** Called when the topic is read up to the end that it had at the start. Called again after each `onStartOver`. */
   onCaughtUp?(): void
+  /** Waits between reports of failures. Default: a timer. */
+  readonly later?: Later
 }
 
 /**
@@ -126,9 +128,19 @@ export function followTopic(options: FollowOptions): TopicFollower {
   let begunAt = options.fromAt ?? monotonic()
   const stopping = new AbortController()
   let lastReason = ''
+  /** Whether the last failure was that no broker responded. */
+  let wasDisconnected = false
   const interrupted = spacedWarning({
     everyMs: BETWEEN_REPORTS_MS,
-    say: (failures) => log.error({ topic, failures, reason: lastReason }, 'global_table_interrupted'),
+    say(failures) {
+      const fields = { topic, failures, reason: lastReason }
+      // The last failure may have been up to a minute ago. If the brokers have responded since then, the first poll of
+      // an idle topic has perhaps not ended yet, but the outage is over.
+      const isOver = failure === undefined || (wasDisconnected && fetcher !== undefined)
+      if (isOver) log.info(fields, 'global_table_resumed')
+      else log.error(fields, 'global_table_interrupted')
+    },
+    later: options.later,
   })
   let fetcher: Fetcher | undefined
   let missing: string | undefined = `topic ${topic} has not been read yet`
@@ -160,12 +172,12 @@ export function followTopic(options: FollowOptions): TopicFollower {
         missing = lag
       } catch (error) {
         const reason = (error as Error).message
-        lastReason = reason
-        interrupted.happened()
         const code = error instanceof TransportError ? error.code : undefined
         const now = monotonic()
         const { since, respondingSince } = failure ?? { since: now, respondingSince: now }
         failure = { reason, since, respondingSince: code === DISCONNECTED ? now : respondingSince }
+        lastReason = reason
+        wasDisconnected = code === DISCONNECTED
         if (missing !== undefined) missing = reason
         if (code === RECREATED) mustStartOver = reason
         await reopen()
@@ -247,8 +259,10 @@ export function followTopic(options: FollowOptions): TopicFollower {
   }
 
   async function reopen(): Promise<void> {
-    await fetcher?.close().catch(() => undefined)
+    const closing = fetcher?.close().catch(() => undefined)
     fetcher = undefined
+    interrupted.happened()
+    await closing
     await delay(RETRY_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
   }
 
