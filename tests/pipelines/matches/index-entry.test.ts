@@ -10,7 +10,7 @@ import { ANN, BOB } from './swipes.ts'
 const HOUR_MS = 3_600_000
 const CHANGES = 300
 
-test.each([1, 2, 3, 4, 5, 6])('the index entry is the same whether or not the previous state of the user is known (seed %i)', (seed) => {
+test.each([1, 2, 3, 4, 5, 6])('the index entry is the same with and without the previous state of the user as an argument (seed %i)', (seed) => {
   const random = seededRandom(seed)
   let now = 1_767_323_046_123
   let user: MatchUser = {

@@ -78,7 +78,7 @@ test('until the end of the next hour, the usual count is never below the stated 
   )
 })
 
-test('means equal the means that are computed from every hour, including silent hours', () => {
+test('the mean of an hour of the week equals the mean that is computed from every week, including silent weeks', () => {
   const weeks = fc.array(
     fc.integer({ min: 0, max: 3 }).map((count) => count * 10),
     { minLength: 1, maxLength: 8 },

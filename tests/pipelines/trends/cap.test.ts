@@ -26,7 +26,7 @@ test('terms are capped separately', () => {
   expect(user.admit(fingerprintOf('b'), 5, PLACE)).toBeDefined()
 })
 
-test('a late contribution is also checked against the contributions after it', () => {
+test('a late contribution is also checked against contributions with later times', () => {
   expect(counted([50, 51, 110, 49])).toEqual([50, 51, 110, 49])
   expect(counted([50, 51, 52, 49])).toEqual([50, 51, 52])
   expect(counted([50, 51, 52, 0])).toEqual([50, 51, 52])

@@ -99,7 +99,7 @@ test('lists contain the newest details of every candidate, although reports cont
   )
 })
 
-test('a candidate that never changes makes the store keep fewer than eight reports about candidates that always change', () => {
+test('because of a candidate that never changes, the store keeps fewer than eight reports with details of candidates that always change', () => {
   const rows = new Map<string, RegionReport>()
   const lists = reportsIn(rows)
   const terms = partition()

@@ -196,7 +196,7 @@ test('when no more tweets arrive, new contenders are collected before the old on
   expect(visits.awaited).toBe(0)
 })
 
-test('changes are deleted after all regions have been saved in full', () => {
+test('stored changes are deleted after all regions have been saved in full', () => {
   const terms = new Map<string, string>()
   const rows = new Map<string, SavedStandings>()
   const { leaders, saved, rank } = worker(terms, rows)

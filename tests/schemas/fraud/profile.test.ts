@@ -233,7 +233,7 @@ test('the newest places are kept, regardless of the order in which they arrive',
   expect(placeBefore(profile.places, NOON - 8 * MINUTE)).toBeUndefined()
 })
 
-test('the profile of a device used by everybody lists the newest 32 users and counts up to 128', () => {
+test('the profile of a device with 300 users lists the newest 32 users and counts at most 128', () => {
   const requests = Array.from({ length: 300 }, (_, index) => pay({ device: 'd1', user: `user-${index}`, at: NOON - index * 1_000 }))
   const profile = profileOf('device', 'd1', requests)
   expect(profile.user_ids.map(({ user_id }) => user_id)).toEqual(Array.from({ length: 32 }, (_, index) => `user-${index}`))

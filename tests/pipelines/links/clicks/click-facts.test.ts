@@ -57,7 +57,7 @@ describe('user agents', () => {
     expect(read(userAgent)).toMatchObject({ bot: true, device: 'bot' })
   })
 
-  test('a user agent may have a million characters, control characters and lone surrogates, and the name of the browser has at most 40 characters', () => {
+  test('user agents may contain a million characters, control characters and lone surrogates, and browser names have at most 40 characters', () => {
     expect(read(`${CHROME} ${'a'.repeat(1_000_000)}`)).toMatchObject({ browser: 'Chrome' })
     expect(read('\u0000\ud800 💥').browser).toBe('unknown')
     expect(read(`${'x'.repeat(200)}/1.0`).browser.length).toBeLessThanOrEqual(40)
@@ -107,7 +107,7 @@ describe('countries', () => {
     expect(read(given, ip)).toBe(country)
   })
 
-  test('a missing or invalid database is refused, with a message that names the setting', () => {
+  test('a missing or invalid country database is refused with a message that names the setting', () => {
     expect(() => countryReader('/nowhere/countries.mmdb')).toThrow('GEOIP_DATABASE')
     expect(() => countryReader(import.meta.filename)).toThrow('GEOIP_DATABASE')
   })
