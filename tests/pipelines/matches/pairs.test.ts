@@ -231,7 +231,7 @@ test("actions of a new profile are kept even if they precede the removal of the 
   expect([events().length, pushes().length]).toEqual([1, 2])
 })
 
-test('a block by a new profile remains even if the clock of the worker that decides the block is behind that of the worker that decided the deletion', () => {
+test('a block by a new profile remains even if it is decided by a worker whose clock is behind the clock of the worker that decided the deletion', () => {
   const { pipe, events, relation, command, driver } = pairsDriver()
   const deletedAt = driver.now + 5_000
   driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: deletedAt })

@@ -169,7 +169,7 @@ test('a swipe counts once, and among several swipes of a pair, including rewinds
   ])
 })
 
-test('a repeated request counts once even though its time is later, even after a rewind', () => {
+test('a repeated request with a later time does not count again, even after a rewind', () => {
   const { swiped, driver } = usersDriver()
   const first = swipe(ANN, BOB, 'RIGHT', 1_000)
   const rewind = swipe(ANN, BOB, 'REWIND', 2_000)
@@ -233,7 +233,7 @@ test('match-pairs gets likes and the passes that take back likes, but no other p
   ])
 })
 
-test('the score of the target changes, by the formula, only when the direction of the swipe changes, and the score of the swiper never changes', () => {
+test('the score of the target changes only when the direction of the swipe changes, and then by the formula; the score of the swiper never changes', () => {
   const { profile, swiped, user } = usersDriver()
   profile(ANN)
   profile(BOB)

@@ -139,7 +139,7 @@ test('the version in force stays when a candidate is refused, or when its traini
   expect(models()).toMatchObject({ champion: 'v1', versions: [{ version: 'v1' }] })
 })
 
-test("a version that an operator chooses during a training run stays in force, and a further training request joins the run", async () => {
+test('a version that an operator chooses during a training run stays in force, and a further training request joins the run', async () => {
   const { start, ask, begun, models, run } = await world()
   start('a')
   for (const version of ['v1', 'v2']) {

@@ -19,7 +19,7 @@ test("a user's fourth contribution within an hour does not count, but a contribu
   expect(counted([0, 10, 20, 59, 60])).toEqual([0, 10, 20, 60])
 })
 
-test('terms are capped separately', () => {
+test('the limit on the contributions of a user applies to each term separately', () => {
   const user = new UserContributions()
   for (let i = 0; i < MAX_PER_USER; i++) expect(user.admit(fingerprintOf('a'), 5, PLACE)).toBeDefined()
   expect(user.admit(fingerprintOf('a'), 5, PLACE)).toBeUndefined()

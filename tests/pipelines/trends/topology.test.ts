@@ -521,7 +521,7 @@ test('contributions to minutes that have left the state of a frequent term are i
   ])
 })
 
-test('contributions that arrive at different times for the same minute, after it has left the state of a frequent term, all add to the history', () => {
+test('late contributions to a minute that has left the state of a frequent term all add to the history, even if they arrive at different times', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const minute = START - (START % MINUTE)
   for (let i = 0; i < 40; i++) send(driver, { hashtags: ['outage'] })

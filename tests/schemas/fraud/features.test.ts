@@ -19,8 +19,18 @@ test.each<Row>([
   ['a new user has no transactions', [], {}, { user_velocity_1h: 0, user_velocity_24h: 0, user_velocity_7d: 0, user_sum_1h: 0 }],
   ['the start of a window is not part of the window', [{ at: NOON - HOUR }], {}, { user_velocity_1h: 0, user_velocity_24h: 1 }],
   ['a millisecond after its start is part of the window', [{ at: NOON - HOUR + 1 }], {}, { user_velocity_1h: 1, user_velocity_24h: 1 }],
-  ['the window of a day also excludes its start', [{ at: NOON - DAY }, { at: NOON - DAY + 1 }], {}, { user_velocity_24h: 1, user_velocity_7d: 2 }],
-  ['the window of a week also excludes its start', [{ at: NOON - 7 * DAY }, { at: NOON - 7 * DAY + 1 }], {}, { user_velocity_7d: 1, user_txn_count: 2 }],
+  [
+    'the window of a day also excludes its start',
+    [{ at: NOON - DAY }, { at: NOON - DAY + 1 }],
+    {},
+    { user_velocity_24h: 1, user_velocity_7d: 2 },
+  ],
+  [
+    'the window of a week also excludes its start',
+    [{ at: NOON - 7 * DAY }, { at: NOON - 7 * DAY + 1 }],
+    {},
+    { user_velocity_7d: 1, user_txn_count: 2 },
+  ],
   ['an equal timestamp counts', [{ at: NOON }], {}, { user_velocity_1h: 1 }],
   ['a later timestamp does not count', [{ at: NOON + 1 }], {}, { user_velocity_1h: 0, user_velocity_7d: 0 }],
   [

@@ -247,7 +247,7 @@ test('the profile of a device with 300 users lists the newest 32 users and count
   expect(reversed.user_ids).toEqual(profile.user_ids)
 })
 
-test('the profile of a user with 35 payments in a week fits into 2 KB, and that of an address with 40,000 payments fits into 32 KB', () => {
+test('the profile of a user with 35 payments in a week fits into 2 KB, and the profile of an address with 40,000 payments fits into 32 KB', () => {
   const week = Array.from({ length: 35 }, (_, index) =>
     pay({
       at: NOON - index * 5 * HOUR - index * 1_234,
@@ -333,6 +333,6 @@ test("a merchant's rates count frauds by the time of the verdict, and a correcti
   expect(PROFILE_SHAPES.merchant.seen).toEqual({})
 })
 
-test('folding nothing changes nothing', () => {
+test('adding no transactions does not change a profile', () => {
   expect(foldEvents(NEW_PROFILE, PROFILE_SHAPES.user, [])).toBe(NEW_PROFILE)
 })

@@ -125,12 +125,12 @@ describe('visitors', () => {
     expect(hashOf(NOON, '192.0.2.1', 'Firefox')).not.toBe(first)
   })
 
-  test('workers compute the same visitor only if they have the same secret', () => {
+  test('workers compute the same hash for a visitor only if they have the same secret', () => {
     expect(visitorHasher('a secret')(NOON, '::1', '')).toBe(hashOf(NOON, '::1', ''))
     expect(visitorHasher('another secret')(NOON, '::1', '')).not.toBe(hashOf(NOON, '::1', ''))
   })
 
-  test('the hasher accepts days in any order, and more days than it keeps in memory', () => {
+  test('a visitor has the same hash on a day even after clicks from more days than the hasher keeps in memory', () => {
     const days = Array.from({ length: 20 }, (_, day) => hashOf(NOON + day * 24 * HOUR, '::1', ''))
     expect(new Set(days).size).toBe(20)
     expect(hashOf(NOON, '::1', '')).toBe(days[0])

@@ -89,7 +89,7 @@ test('a visitor is counted once a day', () => {
   expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 5, unique_clicks: 2 })
 })
 
-test('only the newest 48 hours have counts, but clicks in earlier hours count in the total', () => {
+test('only the newest 48 hours have separate counts, but clicks in earlier hours count in the total', () => {
   const driver = drive()
   send(driver, { time: START - 60 * HOUR })
   send(driver)

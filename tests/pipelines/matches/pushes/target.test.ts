@@ -56,7 +56,7 @@ test('the webhook gets a signed message with the time of the attempt', async () 
   expect(messages[0].headers).toMatchObject({ 'idempotency-key': 'm-1:ann', 'webhook-timestamp': '7' })
 })
 
-test('the log gets ids only', async () => {
+test('a push that is logged instead of sent shows only ids', async () => {
   const lines: unknown[] = []
   const send = loggedPushes({ ...silentLog, info: (fields, event) => lines.push([event, fields]) })
   expect(await send(PUSH)).toEqual(DELIVERED)
