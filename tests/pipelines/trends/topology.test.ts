@@ -312,7 +312,7 @@ test(
   WEEK_TIMEOUT_MS,
 )
 
-test('a term counts as trending since it entered the top 30, despite gaps of up to ten minutes', () => {
+test('the trend of a term begins when the term enters the top 30, and continues across gaps of up to ten minutes', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['first'], created_at: START - 55 * MINUTE })
   driver.advanceWallClock(MINUTE)

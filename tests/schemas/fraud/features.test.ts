@@ -386,7 +386,7 @@ test('the current transaction is not counted, even if an earlier attempt is in t
   })
 })
 
-test('a transaction that is scored again has the features of its first attempt, although its profiles include it', () => {
+test('a transaction that is scored again has the same features as at its first attempt, although its profiles now include the transaction', () => {
   const entities = { device: 'd2', ip: '192.0.2.2', card: 'c2' }
   const earlier = [10, 20, 10, 20, 10].map((amount, index) => pay({ at: minutesAgo(9 - index), amount, device: 'd1', place: LONDON }))
   const histories = [[], earlier, [...earlier, pay({ at: minutesAgo(2), ...entities, place: LOS_ANGELES })], earlier.slice(0, 1)]
