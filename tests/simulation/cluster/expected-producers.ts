@@ -15,7 +15,7 @@ export class ExpectedProducers {
   readonly #all = new Map<number, Expected>()
 
   /**
-   * Must be called before the log or group sends its request to the coordinator.
+   * Must be called before the request to the coordinator is sent.
    * @param adds false in version 1, in which the producer itself adds the partition or group to the transaction
    */
   add({ producerId, epoch }: Identity, sequence: number, adds: boolean): void {

@@ -33,7 +33,7 @@ describe('user agents', () => {
       { bot: false, browser: 'Chrome', device: 'mobile' },
     ],
     ['', { bot: false, browser: 'unknown', device: 'unknown' }],
-  ])('%j is classified correctly', (userAgent, facts) => {
+  ])('%j belongs to the right browser and device, and to no bot', (userAgent, facts) => {
     expect(read(userAgent)).toEqual(facts)
     expect(read(userAgent)).toEqual(facts)
   })
