@@ -132,7 +132,7 @@ test('an unchanged candidate is sent without its details, as a reference to the 
   expect(next.references).toEqual([{ windowEnd: RENEWAL_MS, id: whole.id }])
 })
 
-test('without transactions, a repeated report replaces the first report, and later reports of the lost worker lack details', () => {
+test('without transactions, if a new worker repeats a report, later reports of the lost worker lack the details that they refer to', () => {
   let unknown = 0
   const lists = reportsIn(new Map(), () => void unknown++)
   const lost = partition()

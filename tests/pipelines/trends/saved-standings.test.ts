@@ -108,7 +108,7 @@ function contribution(place: number, minute: number): string {
   return packedCells(out.buffer, 0, out.length)
 }
 
-test('a worker that starts continues with the saved standings, and visits all terms only if the previous worker would have had to', () => {
+test('a worker that starts continues with the saved standings, and visits all terms only if the previous worker would also have had to do so', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 20, maxLength: 120 }), (steps) => {
       const terms = new Map<string, string>()
