@@ -255,7 +255,10 @@ function leastHashes(tweets: readonly Tweet[]): Tweet[] {
   return [...tweets].sort((a, b) => drawHash(a.tweet_id) - drawHash(b.tweet_id)).slice(0, DRAWN_TWEETS)
 }
 
-/** Returns the list with which new terms are compared: the last of a region's lists that ended a minute before or earlier. */
+/**
+ * Returns the list with which new terms are compared: the last of a region's lists whose window ends at least a minute
+ * before this window.
+ */
 export function aMinuteBefore<L extends { readonly windowEnd: number }>(lists: readonly L[], windowEnd: number): L | undefined {
   return lists.findLast((list) => list.windowEnd <= windowEnd - MINUTE_MS)
 }
