@@ -12,7 +12,7 @@ const folder = guardedFolder()
 
 /** Kafka's error code UNSUPPORTED_VERSION. */
 const UNSUPPORTED_VERSION = 35
-/** Size of the length that precedes each request and each response. */
+/** Size of the length field that precedes each request and each response, in bytes. */
 const LENGTH_BYTES = 4
 const CORRELATION_ID_AT = 8
 

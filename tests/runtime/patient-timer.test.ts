@@ -12,7 +12,7 @@ test('a timer that fires on time calls back only after the sockets have been rea
   expect(events).toEqual(['read', 'late'])
 })
 
-test('a busy process extends the wait once, and accepts an answer that arrives in that time', () => {
+test('a busy process extends the wait once, and accepts an answer that arrives during the extension', () => {
   const { timers, look } = busyProcess()
   const events: string[] = []
   const cancel = patientTimer(timers, 15, 50, () => void events.push('late'))
@@ -36,7 +36,7 @@ test('a process that stays busy gives up at the maximum limit', () => {
   expect(events).toEqual(['late'])
 })
 
-test('after a stall beyond the maximum limit, the sockets are still read once', () => {
+test('after a stall beyond the maximum limit, the sockets are read once before the wait ends', () => {
   const { timers, look } = busyProcess()
   const events: string[] = []
   const cancel = patientTimer(timers, 15, 50, () => void events.push('late'))

@@ -54,7 +54,7 @@ test('if programs cannot be installed, an error names the missing programs and t
   )
 })
 
-test('the reason from apt-get is reported in one line, and the rest is written to the log', ({ skip }) => {
+test('if apt-get fails, its reason is reported in one line, and the rest of its output is written to the log', ({ skip }) => {
   skip(process.getuid?.() !== 0, 'only root may install')
   const failing = machine({ java: JAVA, 'apt-get': 'echo "Reading package lists..."; echo "E: Unable to locate package $5"; exit 100' })
   const { status, stderr } = failing.run('start')

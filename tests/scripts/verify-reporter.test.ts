@@ -101,7 +101,7 @@ test('the reporter says why tests were skipped, but omits skipped tests of the r
   ])
 })
 
-test('the reporter says how long each test took, and how long a file spends outside of its tests', () => {
+test('the reporter says how long each test took, and how long each file took outside of its tests', () => {
   const { durations } = totalsOf([
     {
       file: 'a.test.ts',

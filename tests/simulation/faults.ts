@@ -43,7 +43,7 @@ const BROKER_DOWN_MS = [100, 3_000] as const
 const SHARE_VERY_LONG = 0.25
 /** Range of the durations of trouble that lasts longer than the default request timeout. */
 const VERY_LONG_MS = [32_000, 45_000] as const
-/** How long the controller waits for a broker before it elects other leaders (broker.session.timeout.ms). */
+/** Range of the times that the controller waits before it elects other leaders (broker.session.timeout.ms), ms. */
 const BROKER_SESSION_MS = [100, 3_000] as const
 const MOST_BAD_WRITES = 2
 const LARGEST_JUMP_MS = 3_600_000

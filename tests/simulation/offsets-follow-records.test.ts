@@ -16,7 +16,7 @@ test.each([
   { version: 1, arrivesBefore: true },
   { version: 2, arrivesBefore: false },
 ] as const)(
-  'version $version: the offsets arrive before the records are acknowledged: $arrivesBefore',
+  'transactions of version $version: the offsets arrive before the records are acknowledged: $arrivesBefore',
   async ({ version, arrivesBefore }) => {
     const arrived: number[] = []
     let acknowledge: (() => void) | undefined

@@ -56,7 +56,7 @@ test('two likes make one match, and each user gets one push', () => {
   expect([events(), pushes()]).toEqual([[], []])
 })
 
-test('the newest swipe of each of the two users counts', () => {
+test('only the newest swipe of each of the two users counts, even if an older swipe arrives after it', () => {
   const { pipe, events, relation } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 2_000), pairSwipe(ANN, BOB, 'REWIND', 3_000), pairSwipe(ANN, BOB, 'RIGHT', 2_000))
   pipe(pairSwipe(BOB, ANN, 'RIGHT', 4_000))
@@ -65,7 +65,7 @@ test('the newest swipe of each of the two users counts', () => {
   expect(events()).toHaveLength(1)
 })
 
-test('passes and rewinds that take back no like leave nothing behind, and an unchanged relation is not repeated', () => {
+test('passes and rewinds that take back no like are not stored, and an unchanged relation is not published again', () => {
   const { pipe, driver } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'LEFT', 1_000), pairSwipe(BOB, ANN, 'REWIND', 2_000))
   expect(driver.metrics.dropped.get('swipe_without_effect')).toBe(2)
@@ -90,7 +90,7 @@ test('a block ends a match permanently, and hides both users from each other unt
   expect([events(), pushes()]).toEqual([[], []])
 })
 
-test('blocks and their removals keep their order even within one millisecond', () => {
+test('a block or unblock that changes something gets a later time than the previous change, even within one millisecond', () => {
   const { command } = pairsDriver()
   expect(command('unblock', ANN, BOB)).toEqual({ outcome: 'done', changed_at: 0 })
   const answers = (['block', 'unblock', 'unblock', 'block'] as const).map((action) => command(action, ANN, BOB))
@@ -177,7 +177,7 @@ test('the command `notify` creates no match and sends no second push', () => {
   expect([events(), pushes()]).toEqual([[], []])
 })
 
-test('after a deletion, only blocks by others remain, and older likes no longer count', () => {
+test('after the deletion of a user, only blocks by other users remain, and likes from before the deletion no longer count', () => {
   const { pipe, events, relation, command, driver } = pairsDriver()
   pipe(pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000), pairSwipe(ANN, CAT, 'RIGHT', 3_000))
   command('block', CAT, ANN)
@@ -195,7 +195,7 @@ test('after a deletion, only blocks by others remain, and older likes no longer 
 test.each([
   [ANN, BOB],
   [BOB, ANN],
-])('a second deletion of %s also covers a pair that was kept because of a block by %s', (gone, other) => {
+])('a second deletion of %s also applies to a pair that the first deletion kept because of a block by %s', (gone, other) => {
   const { pipe, relation, command, driver } = pairsDriver()
   const remove = () => {
     driver.pipe(matchDeletions, gone, { user_id: gone, deleted_at: driver.now })
@@ -231,7 +231,7 @@ test("actions of a new profile are kept even if they precede the removal of the 
   expect([events().length, pushes().length]).toEqual([1, 2])
 })
 
-test('a block by a new profile remains even if the clock of the worker that decides the block is behind that of the worker that decided the deletion', () => {
+test('a block by a new profile remains even if it is decided by a worker whose clock is behind the clock of the worker that decided the deletion', () => {
   const { pipe, events, relation, command, driver } = pairsDriver()
   const deletedAt = driver.now + 5_000
   driver.pipe(matchDeletions, ANN, { user_id: ANN, deleted_at: deletedAt })
@@ -270,8 +270,8 @@ test('a deletion lifts a block by the deleted user even if the other user has se
   const of = (user: string, other: string) => records.filter(({ key }) => key === `${user}:${other}`).map(({ value }) => value)
   expect(of(ANN, BOB).at(-1)).toMatchObject({ blocks: false, is_blocked: true })
   expect(of(BOB, ANN).at(-1)).toMatchObject({ blocks: true, is_blocked: false, unblocked_until: changed_at })
-  // A record precedes the tombstone, because a tombstone cannot contain `reopened_until`. Records up to that time no
-  // longer end the match.
+  // A record precedes the tombstone, because a tombstone cannot contain `reopened_until`. Notes of the API up to that
+  // time no longer end the match.
   for (const one of [of(ANN, CAT), of(CAT, ANN)]) expect(one.slice(-2)).toMatchObject([{ reopened_until: endedAt, has_ended: false }, null])
 })
 
@@ -290,7 +290,7 @@ test('the relations of both users contain the time up to which a lifted block no
   expect(last(`${BOB}:${ANN}`)).toMatchObject([{ ...nothing, released_until: null, unblocked_until: changed_at }, null])
 })
 
-test('the deletions of 40 users with one pair each do not wait for each other', () => {
+test('40 deleted users with one pair each are removed within two seconds, because their deletions do not wait for each other', () => {
   const { pipe, relation, driver } = pairsDriver()
   const gone = Array.from({ length: 40 }, (_, index) => `1${String(index).padStart(7, '0')}-0000-4000-8000-000000000000`)
   pipe(...gone.map((user) => pairSwipe(user, ANN, 'RIGHT', 1_000)))
@@ -310,7 +310,7 @@ test('a deleted user is removed from all of their 1,100 pairs', () => {
 })
 
 test.each([1, 2, 3, 4, 5])(
-  'with repetitions and restarts, one match is made if the newest swipes of both users are likes at any time (seed %i)',
+  'despite repetitions and restarts, one match is made if at any time the newest swipes of both users are likes, and none otherwise (seed %i)',
   (seed) => {
     const random = seededRandom(seed)
     const { pipe, events, driver } = pairsDriver()

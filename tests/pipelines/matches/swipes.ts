@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { MatchProfileCommand, PairSwipe, SwipeEvent } from '../../../schemas/matches/types.ts'
 
-/** User ids that sort in the order of the names. */
+/** User ids. Their order is the alphabetical order of the names. */
 export const ANN = '0a000000-0000-4000-8000-000000000000'
 export const BOB = '0b000000-0000-4000-8000-000000000000'
 export const CAT = '0c000000-0000-4000-8000-000000000000'

@@ -169,7 +169,7 @@ test('a swipe counts once, and among several swipes of a pair, including rewinds
   ])
 })
 
-test('a repeated request counts once even though its time is later, even after a rewind', () => {
+test('a repeated request with a later time does not count again, even after a rewind', () => {
   const { swiped, driver } = usersDriver()
   const first = swipe(ANN, BOB, 'RIGHT', 1_000)
   const rewind = swipe(ANN, BOB, 'REWIND', 2_000)
@@ -233,7 +233,7 @@ test('match-pairs gets likes and the passes that take back likes, but no other p
   ])
 })
 
-test('the score of the target changes, by the formula, only when the direction of the swipe changes, and the score of the swiper never changes', () => {
+test('the score of the target changes only when the direction of the swipe changes, and then by the formula; the score of the swiper never changes', () => {
   const { profile, swiped, user } = usersDriver()
   profile(ANN)
   profile(BOB)
@@ -248,7 +248,7 @@ test('the score of the target changes, by the formula, only when the direction o
   expect(user(ANN)?.elo_score).toBe(1_500)
 })
 
-test('the index entry shows a new score that differs by more than ten', () => {
+test('the index entry is updated if the score differs by more than ten from the score in the entry', () => {
   const { profile, locate, swiped, index } = usersDriver()
   profile(BOB)
   locate(BOB, TOWN.lat, TOWN.lon)
@@ -289,7 +289,7 @@ test('the view shows a new profile, and a late swipe of the deleted profile reac
   expect(driver.read(pairSwipes)).toEqual([])
 })
 
-test('no data of a deleted user is stored again, even if an API accepts it after the deletion', () => {
+test('data that an API accepts for a deleted user after the deletion has no effect, and is erased after ten minutes', () => {
   const { profile, locate, swiped, user, index, driver } = usersDriver()
   profile(ANN)
   profile(ANN, {}, 'delete')
@@ -310,7 +310,7 @@ test('no data of a deleted user is stored again, even if an API accepts it after
   expect(user(ANN)).toEqual(erased)
 })
 
-test('a location that no new profile claims is erased like the data of a deletion: the broker closes its segments', () => {
+test('if no new profile follows, a location that arrives after a deletion is erased, and the broker closes the segments that contain it', () => {
   const { profile, locate, driver } = usersDriver()
   const rolls = () =>
     driver.broker.records('match-users-users-changelog').filter(({ key }) => String(Buffer.from(key!)) === ROLL_KEY).length

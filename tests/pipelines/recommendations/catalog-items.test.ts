@@ -78,7 +78,7 @@ test('an item is written only when one of its fields changes', () => {
   expect(driver.read(items)).toHaveLength(1)
 })
 
-test('the item of a product that is no longer public becomes inactive and keeps its texts, and a product that was never public is no item', () => {
+test('the item of a product that is no longer public becomes inactive and keeps its texts, and a product that was never public does not become an item', () => {
   const { driver, addCategory, addProduct } = shop()
   addCategory(1, 'Tools')
   addProduct({ ...saw(1, ''), product_id: 8, is_public: false })

@@ -5,7 +5,7 @@ import { withEvent } from '../../../pipelines/recommendations/users/recent-event
 const MOST_EVENTS = 4_096
 const NOW = Date.UTC(2026, 0)
 
-test("an event is compared with the user's newest 4,096 events of the day", () => {
+test("a repeated event is recognised if it is among the user's newest 4,096 events of the day", () => {
   let known: Buffer | undefined
   for (let event = 0; event < MOST_EVENTS; event++) known = withEvent(known, `e${event}`, NOW)
   expect(withEvent(known, 'e0', NOW)).toBeUndefined()

@@ -139,7 +139,7 @@ test('the version in force stays when a candidate is refused, or when its traini
   expect(models()).toMatchObject({ champion: 'v1', versions: [{ version: 'v1' }] })
 })
 
-test("an operator's choice during a training run is kept, and a further request joins the run", async () => {
+test('a version that an operator chooses during a training run stays in force, and a further training request joins the run', async () => {
   const { start, ask, begun, models, run } = await world()
   start('a')
   for (const version of ['v1', 'v2']) {
@@ -208,7 +208,7 @@ test('a roll-back request that was not read before a training run ended takes pr
   expect(begun).toHaveLength(3)
 })
 
-test('a roll-back takes the named version out of force, as well as a version that training has just put in its place; a roll-back that names any other version changes nothing', async () => {
+test('a roll-back takes the named version out of force, and also a version that training has since put in its place, but changes nothing if it names any other version', async () => {
   const { start, ask, models, results, warned } = await world()
   for (const version of ['v1', 'v2', 'v3']) results.push(good(version))
   start('a')

@@ -41,7 +41,7 @@ function randomEvents(seed: number, count: number): ModelEvent[] {
   })
 }
 
-/** Runs both topologies. Both commit after every `perCommit` events. */
+/** Runs the topologies of user features and item signals. Both commit after every `perCommit` events. */
 function run(events: readonly ModelEvent[], perCommit: number) {
   const users = testDriver(userFeaturesTopology, { startAt: START, commit: 'manual' })
   const signals = testDriver(itemSignals, { startAt: START, commit: 'manual' })

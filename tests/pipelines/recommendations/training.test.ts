@@ -36,9 +36,9 @@ test('a training run that ends returns its result, and leaves no files behind', 
 })
 
 test.each([
-  ['before the first file', 'die()', 'SIGKILL'],
-  ['between the vectors and the index', `write('items.f16', 'x'); die()`, 'SIGKILL'],
-  ['before the manifest', `write('items.f16', 'x'); write('trees.txt', 'x'); die()`, 'SIGKILL'],
+  ['before it writes its first file', 'die()', 'SIGKILL'],
+  ['after it wrote the vectors but not the index', `write('items.f16', 'x'); die()`, 'SIGKILL'],
+  ['before it writes the manifest', `write('items.f16', 'x'); write('trees.txt', 'x'); die()`, 'SIGKILL'],
   ['while it writes its result', `write('result.json', result.slice(0, 40)); die()`, 'SIGKILL'],
   ['after it wrote only part of its result', `write('result.json', result.slice(0, 40))`, 'JSON'],
   ['with an error', `throw new Error('factorise.py: killed')`, 'factorise.py: killed'],

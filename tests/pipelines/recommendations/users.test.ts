@@ -120,7 +120,7 @@ test('purchases, ratings, skips and views of at least 30 % count as watched; cli
   expect(unpackIds(look().viewed)).toEqual([7n, 6n, 5n, 4n, 3n, 2n, 1n])
 })
 
-test('a watched item is left out for at least 90 days and at most 99 days', () => {
+test('an item counts as watched for at least 90 days and at most 99 days', () => {
   send(1)
   driver.advanceWallClock(90 * DAY)
   expect(hasWatched(1)).toBe(true)
@@ -171,7 +171,7 @@ function idsFrom(first: bigint, count: number, step = -1n): bigint[] {
   return Array.from({ length: count }, (_, index) => first + step * BigInt(index))
 }
 
-test('temporary data is forgotten even if its user has no events', () => {
+test('the temporary data of a user is forgotten even if the user has no further events', () => {
   send(1, { event_type: 'NOT_INTERESTED' })
   const other = ADA + 1n
   const serve = (at: number) => driver.pipe(recommendationsServed, other, served([1n, 2n], at))

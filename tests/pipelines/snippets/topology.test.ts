@@ -140,7 +140,7 @@ describe('a snippet', () => {
     for (const id of Object.keys(fields)) expect(authors.get(id), id).toBe(id === 'kept' ? 42n : null)
   })
 
-  test('that an earlier version of the service deleted without erasing it is erased after a start', () => {
+  test('that an earlier version of the service marked as deleted but did not erase is erased after the service starts', () => {
     const { ask, driver } = snippetsDriver({ partitions: ONE_PARTITION })
     ask(ID, createCommand({ title: 'its title' }))
     driver.restart()

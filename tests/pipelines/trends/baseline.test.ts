@@ -57,7 +57,7 @@ test('within an hour, the usual count moves from the usual count of the previous
   expect(at(first + 59)).toBe(120)
 })
 
-test('until the end of the next hour, the usual count is never below the stated minimum', () => {
+test('until the end of the next hour, the usual count never falls below the minimum that was computed with it', () => {
   const counts = fc.array(fc.integer({ min: 0, max: 50 }), { minLength: 1, maxLength: 10 * DAY })
   fc.assert(
     fc.property(counts, fc.nat(2 * HOUR_MINUTES - 1), fc.nat(), (all, later, chosen) => {
@@ -78,7 +78,7 @@ test('until the end of the next hour, the usual count is never below the stated 
   )
 })
 
-test('means equal the means that are computed from every hour, including silent hours', () => {
+test('the mean of an hour of the week equals the mean that is computed from every week, including silent weeks', () => {
   const weeks = fc.array(
     fc.integer({ min: 0, max: 3 }).map((count) => count * 10),
     { minLength: 1, maxLength: 8 },

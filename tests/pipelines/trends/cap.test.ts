@@ -19,14 +19,14 @@ test("a user's fourth contribution within an hour does not count, but a contribu
   expect(counted([0, 10, 20, 59, 60])).toEqual([0, 10, 20, 60])
 })
 
-test('terms are capped separately', () => {
+test('the limit on the contributions of a user applies to each term separately', () => {
   const user = new UserContributions()
   for (let i = 0; i < MAX_PER_USER; i++) expect(user.admit(fingerprintOf('a'), 5, PLACE)).toBeDefined()
   expect(user.admit(fingerprintOf('a'), 5, PLACE)).toBeUndefined()
   expect(user.admit(fingerprintOf('b'), 5, PLACE)).toBeDefined()
 })
 
-test('a late contribution is also checked against the contributions after it', () => {
+test('a late contribution is also checked against contributions with later times', () => {
   expect(counted([50, 51, 110, 49])).toEqual([50, 51, 110, 49])
   expect(counted([50, 51, 52, 49])).toEqual([50, 51, 52])
   expect(counted([50, 51, 52, 0])).toEqual([50, 51, 52])

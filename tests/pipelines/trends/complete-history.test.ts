@@ -16,7 +16,7 @@ function historyByMinute(driver: TestDriver): Record<number, number> {
   return Object.fromEntries(rows.map(({ minute, volume }) => [Math.round((minute - START) / MINUTE), volume]))
 }
 
-test('a minute that leaves the state of a term before its count is published is in the history even after a crash', () => {
+test('the history contains the count of a minute even if the minute leaves the state of the term before the count is published, and the worker then crashes', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   let user = 0n
   const userOfFirstPartition = () => {

@@ -67,7 +67,7 @@ test('periods that no window reaches are dropped, and late tweets for them are n
   let drawn = NONE_DRAWN
   for (let minute = START; minute < START + 400; minute += 5)
     drawn = addDrawn(drawn, { tweet_id: BigInt(minute), created_at: minute * MINUTE_MS })
-  // Five periods are kept: a header of 5 bytes each, and four tweets of 9 bytes each.
+  // Five periods are kept. Each takes a header of 5 bytes, and four tweets of 9 bytes.
   expect(drawn.length).toBe(5 * (5 + 4 * 9))
   expect(addDrawn(drawn, { tweet_id: 1n, created_at: (START + 299) * MINUTE_MS })).toBe(drawn)
   expect(addDrawn(drawn, { tweet_id: 1n, created_at: (START + 300) * MINUTE_MS }).length).toBe(drawn.length + 9)

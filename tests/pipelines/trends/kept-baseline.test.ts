@@ -8,7 +8,7 @@ const USUAL = 40
 /** Fraction of a mean that is left after three weeks without contributions. */
 const LEFT = 0.7 ** 3
 
-test('a term that returns in the last hour of four weeks keeps its baseline', () => {
+test('a silent term keeps its baseline if it returns in the last hour before the baseline would be forgotten after four weeks', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (let i = 0; i < USUAL; i++) send(driver, { hashtags: ['monthly'] })
   leap(driver, MINUTE)

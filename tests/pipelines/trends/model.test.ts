@@ -70,7 +70,7 @@ function isRenewal(at: number): boolean {
 }
 
 test(
-  'the lists of every renewal equal the offline count, with late tweets, waits and restarts',
+  'even with late tweets, waits and restarts, the lists of every renewal equal the lists that are computed offline',
   () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 5, maxLength: 40 }), (steps) => {

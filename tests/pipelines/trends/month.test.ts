@@ -104,7 +104,7 @@ function rounded(entry: TrendEntry): TrendEntry {
 }
 
 test(
-  'all lists of a month with baselines, labels, stops and lost state equal the offline ones',
+  'all lists of a month with baselines, labels, stops and lost state equal the lists that are computed offline',
   () => {
     const random = seededRandom(SEED)
     const { driver, chat, leap, seen } = simulation(random)

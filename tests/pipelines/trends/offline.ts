@@ -5,8 +5,8 @@ import type { TrendEntry, Tweet } from '../../../schemas/trends/types.ts'
 
 /**
  * This file computes, in the simplest way, which lists the trends service must publish for a list of tweets. Every
- * count is computed from all tweets. The file shares only the identity of terms, the table of places and the hash of
- * tweets with the pipeline. The computation is valid only if no term is silent for four weeks, because the pipeline
+ * count is computed from all tweets. The file shares with the pipeline only the folding of terms, the table of places
+ * and the hash of tweets. The computation is valid only if no term is silent for four weeks, because the pipeline
  * forgets the baseline of such a term.
  */
 export interface SentTweet {
@@ -40,7 +40,7 @@ const LABELS_AFTER_MS = 120 * MINUTE_MS
 const GAP_MS = 10 * MINUTE_MS
 const DAY_HOURS = 24
 const WEEK_HOURS = 168
-/** Age at which an hour of baselines is final. */
+/** Age in hours at which the count of an hour is final, so that baselines include it. */
 const FINAL_AFTER_HOURS = 3
 
 /** The results of a region's earlier lists that affect later lists. */
@@ -255,7 +255,10 @@ function leastHashes(tweets: readonly Tweet[]): Tweet[] {
   return [...tweets].sort((a, b) => drawHash(a.tweet_id) - drawHash(b.tweet_id)).slice(0, DRAWN_TWEETS)
 }
 
-/** Returns the list with which new terms are compared: the last of a region's lists that is at least a minute older. */
+/**
+ * Returns the list with which new terms are compared: the last of a region's lists whose window ends at least a minute
+ * before this window.
+ */
 export function aMinuteBefore<L extends { readonly windowEnd: number }>(lists: readonly L[], windowEnd: number): L | undefined {
   return lists.findLast((list) => list.windowEnd <= windowEnd - MINUTE_MS)
 }

@@ -23,7 +23,7 @@ const tracked = fc.uniqueArray(fc.record({ woeid: fc.constantFrom(...PLACES), ho
   selector: ({ woeid }) => woeid,
 })
 
-test('reading a row with a single contribution directly gives the same values as its decoded state, and other rows are not read directly', () => {
+test('a row with a single contribution gives the same values with and without decoding its state, and all other rows must be decoded', () => {
   const value = rareTerm.open(0, { get: () => undefined })
   fc.assert(
     fc.property(fc.array(contribution, { minLength: 1, maxLength: 2 }), tracked, fc.boolean(), (all, regions, repeats) => {

@@ -26,7 +26,7 @@ function region() {
   }
 }
 
-test('ranks are compared with the first list of the previous ten minutes', () => {
+test('ranks are compared with the first list of the previous period of ten minutes', () => {
   const { list } = region()
   expect(list(['a', 'b', 'c'], 0)).toEqual({})
   expect(list(['c', 'b', 'a'], 9.5)).toEqual({})
@@ -43,7 +43,7 @@ test('the first list in a period of ten minutes counts even if it comes late, an
   expect(list(['a', 'b'], 34)).toEqual({})
 })
 
-test('at most one list is stored per ten minutes, and none remains once a period of ten minutes has had no terms', () => {
+test('at most one list is stored per period of ten minutes, and none remains after a period without terms', () => {
   const silent = region()
   silent.list(['a'], 0)
   const { earlier } = silent

@@ -99,7 +99,7 @@ test('lists contain the newest details of every candidate, although reports cont
   )
 })
 
-test('a candidate that never changes makes the store keep fewer than eight reports about candidates that always change', () => {
+test('because of a candidate that never changes, the store keeps fewer than eight reports with details of candidates that always change', () => {
   const rows = new Map<string, RegionReport>()
   const lists = reportsIn(rows)
   const terms = partition()
@@ -132,7 +132,7 @@ test('an unchanged candidate is sent without its details, as a reference to the 
   expect(next.references).toEqual([{ windowEnd: RENEWAL_MS, id: whole.id }])
 })
 
-test('without transactions, a repeated report replaces the first report, and later reports of the lost worker lack details', () => {
+test('without transactions, if a new worker repeats a report, later reports of the lost worker lack the details that they refer to', () => {
   let unknown = 0
   const lists = reportsIn(new Map(), () => void unknown++)
   const lost = partition()

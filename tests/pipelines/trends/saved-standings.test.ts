@@ -108,7 +108,7 @@ function contribution(place: number, minute: number): string {
   return packedCells(out.buffer, 0, out.length)
 }
 
-test('a worker that starts continues with the saved standings, and visits all terms only if the previous worker would have had to', () => {
+test('a worker that starts continues with the saved standings, and visits all terms only if the previous worker would also have had to do so', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 20, maxLength: 120 }), (steps) => {
       const terms = new Map<string, string>()
@@ -196,7 +196,7 @@ test('when no more tweets arrive, new contenders are collected before the old on
   expect(visits.awaited).toBe(0)
 })
 
-test('changes are deleted after all regions have been saved in full', () => {
+test('stored changes are deleted after all regions have been saved in full', () => {
   const terms = new Map<string, string>()
   const rows = new Map<string, SavedStandings>()
   const { leaders, saved, rank } = worker(terms, rows)

@@ -54,7 +54,7 @@ test('each new filter contains the terms whose rows are not committed yet, becau
   expect([1, 2, 3].map(name).map(filter.mayHave)).toEqual([true, true, false])
 })
 
-test('a filter whose terms multiply between two scans misses no term, and mistakes fewer than 1 % of other terms for its own', () => {
+test('a filter that gets half a million terms between two scans misses no term, and mistakes fewer than 1 % of other terms for its own', () => {
   const filter = termFilter()
   filter.walkCompleted()
   const added = 500_000

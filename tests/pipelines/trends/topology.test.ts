@@ -312,7 +312,7 @@ test(
   WEEK_TIMEOUT_MS,
 )
 
-test('a term counts as trending since it entered the top 30, despite gaps of up to ten minutes', () => {
+test('the trend of a term begins when the term enters the top 30, and continues across gaps of up to ten minutes', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['first'], created_at: START - 55 * MINUTE })
   driver.advanceWallClock(MINUTE)
@@ -521,7 +521,7 @@ test('contributions to minutes that have left the state of a frequent term are i
   ])
 })
 
-test('contributions that arrive at different times for the same minute, after it has left the state of a frequent term, all add to the history', () => {
+test('late contributions to a minute that has left the state of a frequent term all add to the history, even if they arrive at different times', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const minute = START - (START % MINUTE)
   for (let i = 0; i < 40; i++) send(driver, { hashtags: ['outage'] })

@@ -83,7 +83,7 @@ function expectedOf({ text, hashtags, phrases, ...fields }: Tweet): unknown {
   return { ...fields, terms: [...hashtags, ...phrases] }
 }
 
-test('a tweet has the same fields as in its decoded form, except for the text, and its terms are in the same order', () => {
+test('the fields that are read from the bytes of a tweet equal those of the decoded tweet, except for the text, and the terms are in the same order', () => {
   fc.assert(
     fc.property(tweet, (value) => {
       const bytes = encoded(value)
@@ -92,7 +92,7 @@ test('a tweet has the same fields as in its decoded form, except for the text, a
   )
 })
 
-test('damaged tweets are refused if and only if the decoder refuses them, except for damage in the text', () => {
+test('the bytes of a damaged tweet are refused if and only if the decoder refuses them, except for damage in the text', () => {
   const damage = fc.record({ at: fc.nat(), byte: fc.nat(255), cut: fc.nat(3) })
   fc.assert(
     fc.property(tweet, damage, (value, { at, byte, cut }) => {
@@ -144,7 +144,7 @@ function decodedBody(value: Tweet): Buffer {
   return bytes.subarray(1 + HEADER_BYTES, bytes.length - 3)
 }
 
-test('tweets with another schema are read once the schema is known', () => {
+test('tweets with another schema are read if the id of the schema is known, and are otherwise refused', () => {
   fc.assert(
     fc.property(tweet, (value) => {
       const out = byteWriter()
@@ -160,7 +160,7 @@ test('tweets with another schema are read once the schema is known', () => {
   )
 })
 
-test('terms are folded in the same way as strings, and each term keeps its first spelling', () => {
+test('the bytes of terms are folded in the same way as strings, and each term keeps its first spelling', () => {
   const folded = new FoldedTerms()
   fc.assert(
     fc.property(tweet, (value) => {
@@ -183,7 +183,7 @@ test('terms are folded in the same way as strings, and each term keeps its first
   )
 })
 
-test('a tweet has at most 500 terms', () => {
+test('only the first 500 terms of a tweet are used', () => {
   const value: Tweet = { tweet_id: 1n, user_id: 2n, text: '', hashtags: [], phrases: [], lang: 'en', woeid: 1, bot_score: 0, created_at: 5 }
   const folded = new FoldedTerms()
   folded.read(decoded(asBytes, encoded({ ...value, phrases: Array.from({ length: 1_200 }, (_, i) => `Term ${i % 600}`) })))

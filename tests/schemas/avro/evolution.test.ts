@@ -206,7 +206,7 @@ describe('enums and fixed', () => {
 })
 
 describe('unions', () => {
-  test('a value can move into a union and out of a union', () => {
+  test('a plain value can be read as a union, and a value of a union can be read as the type of its branch', () => {
     expect(through('string', ['null', 'string'], 'x')).toBe('x')
     expect(through(['null', 'string'], 'string', 'x')).toBe('x')
     expect(() => through(['null', 'string'], 'string', null)).toThrow('null cannot be read as string')
@@ -254,7 +254,7 @@ describe('unions', () => {
   })
 })
 
-test('a value fails to decode if it contains an incompatible record, even an incompatible record in a cycle', () => {
+test('decoding fails only for values that contain an incompatible record, even if the record types refer to each other', () => {
   const schema = (x: AvroSchema) => [
     {
       type: 'record',

@@ -15,7 +15,7 @@ test.each<[string, AvroSchema, string]>([
   ['a bad name', { type: 'fixed', name: 'a-b', size: 1 }, 'a fixed: "a-b" is not a legal name'],
   ['a bad field name', record({ name: 'a b', type: 'int' }), 'a field of record "R": "a b" is not a legal name'],
   ['a field twice', record({ name: 'a', type: 'int' }, { name: 'a', type: 'int' }), 'record "R" has two fields named "a"'],
-  ['a prototype as a field', record({ name: '__proto__', type: 'int' }), 'cannot be a property'],
+  ['a field with the name __proto__', record({ name: '__proto__', type: 'int' }), 'cannot be a property'],
   ['an empty union', [], 'a union without branches'],
   ['a branch twice', ['int', 'int'], 'a union that contains "int" twice'],
   ['a long and an int64', ['long', { type: 'long', logicalType: 'int64' }], 'a union that contains "long" twice'],
@@ -24,7 +24,7 @@ test.each<[string, AvroSchema, string]>([
   ['a symbol twice', { type: 'enum', name: 'E', symbols: ['A', 'A'] }, 'enum "E" contains a symbol twice'],
   ['a bad symbol', { type: 'enum', name: 'E', symbols: ['1'] }, 'a symbol of enum "E": "1" is not a legal name'],
   [
-    'an enum default that is no symbol',
+    'an enum default that is not a symbol',
     { type: 'enum', name: 'E', symbols: ['A'], default: 'B' },
     'default "B" of enum "E" is not one of its symbols',
   ],
@@ -39,8 +39,8 @@ test.each<[string, AvroSchema, string]>([
     record({ name: 'a', type: 'int', default: 'x' }),
     'field "R.a": default "x" does not fit its type: expected an int',
   ],
-  ['a default of no branch', record({ name: 'a', type: ['null', 'string'], default: 1 }), 'matches no branch'],
-  ['an unsafe default', record({ name: 'a', type: 'long', default: 2 ** 60 }), 'are exact only up to 2^53-1'],
+  ['a default that matches no branch', record({ name: 'a', type: ['null', 'string'], default: 1 }), 'matches no branch'],
+  ['a default beyond 2^53-1', record({ name: 'a', type: 'long', default: 2 ** 60 }), 'are exact only up to 2^53-1'],
 ])('%s is refused', (_, schema, message) => {
   expect(() => parseSchema(schema)).toThrow(SchemaError)
   expect(() => parseSchema(schema)).toThrow(message)

@@ -30,7 +30,7 @@ const whole = avroValue<object>(schema)
 const order = { notes: ['a', 'b'], buyer: { name: 'Ann', id: 7 }, total: 12.5 }
 const ID = 3
 
-test('a projection reads some fields of whole records', () => {
+test('a projection encodes whole records, and decodes only the fields at its paths', () => {
   const format = projection<object>(whole, ['buyer.id', 'total'])
   expect(format.schema).toBe(schema)
   const codec = format.open(ID, { get: () => undefined })
@@ -47,7 +47,7 @@ test.each([0, -1, 2 ** 31 - 1, -(2 ** 31)])('a projection refuses records with t
   expect(() => decode(bytes, 0, bytes.length)).toThrow(UnknownSchemaError)
 })
 
-test('a projection reads records from other writers once their schema is loaded', () => {
+test('a projection reads records that were written with another schema once that schema is loaded', () => {
   const older = { ...schema, fields: schema.fields.map((field) => (field.name === 'total' ? { ...field, type: 'int' } : field)) }
   const out = byteWriter()
   avroValue<object>(older)

@@ -33,7 +33,7 @@ test('the wire format is a zero byte, the schema id in four bytes, and the Avro 
   expect([...encoded(258, { x: 1, y: -1 })]).toEqual([0, 0, 0, 1, 2, 2, 1])
 })
 
-test('a value written with another schema id is resolved to this schema', () => {
+test('a value that was written with another schema is converted to the schema of the codec', () => {
   const codec = avroValue<Point>(schema).open(1, lookup({ 9: older }))
   const bytes = Buffer.from([0, 0, 0, 0, 9, 4])
   expect(codec.decode(bytes, 0, bytes.length)).toEqual({ x: 2, y: 7 })

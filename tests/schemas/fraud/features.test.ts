@@ -18,9 +18,19 @@ const minutesAgo = (minutes: number) => NOON - minutes * MINUTE
 test.each<Row>([
   ['a new user has no transactions', [], {}, { user_velocity_1h: 0, user_velocity_24h: 0, user_velocity_7d: 0, user_sum_1h: 0 }],
   ['the start of a window is not part of the window', [{ at: NOON - HOUR }], {}, { user_velocity_1h: 0, user_velocity_24h: 1 }],
-  ['a millisecond later is inside', [{ at: NOON - HOUR + 1 }], {}, { user_velocity_1h: 1, user_velocity_24h: 1 }],
-  ['a day has the same edge', [{ at: NOON - DAY }, { at: NOON - DAY + 1 }], {}, { user_velocity_24h: 1, user_velocity_7d: 2 }],
-  ['a week has the same edge', [{ at: NOON - 7 * DAY }, { at: NOON - 7 * DAY + 1 }], {}, { user_velocity_7d: 1, user_txn_count: 2 }],
+  ['a millisecond after its start is part of the window', [{ at: NOON - HOUR + 1 }], {}, { user_velocity_1h: 1, user_velocity_24h: 1 }],
+  [
+    'the window of a day also excludes its start',
+    [{ at: NOON - DAY }, { at: NOON - DAY + 1 }],
+    {},
+    { user_velocity_24h: 1, user_velocity_7d: 2 },
+  ],
+  [
+    'the window of a week also excludes its start',
+    [{ at: NOON - 7 * DAY }, { at: NOON - 7 * DAY + 1 }],
+    {},
+    { user_velocity_7d: 1, user_txn_count: 2 },
+  ],
   ['an equal timestamp counts', [{ at: NOON }], {}, { user_velocity_1h: 1 }],
   ['a later timestamp does not count', [{ at: NOON + 1 }], {}, { user_velocity_1h: 0, user_velocity_7d: 0 }],
   [
@@ -376,7 +386,7 @@ test('the current transaction is not counted, even if an earlier attempt is in t
   })
 })
 
-test('a transaction that is scored again has the features of its first attempt, although its profiles include it', () => {
+test('a transaction that is scored again has the same features as at its first attempt, although its profiles now include the transaction', () => {
   const entities = { device: 'd2', ip: '192.0.2.2', card: 'c2' }
   const earlier = [10, 20, 10, 20, 10].map((amount, index) => pay({ at: minutesAgo(9 - index), amount, device: 'd1', place: LONDON }))
   const histories = [[], earlier, [...earlier, pay({ at: minutesAgo(2), ...entities, place: LOS_ANGELES })], earlier.slice(0, 1)]

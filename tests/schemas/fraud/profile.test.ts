@@ -233,7 +233,7 @@ test('the newest places are kept, regardless of the order in which they arrive',
   expect(placeBefore(profile.places, NOON - 8 * MINUTE)).toBeUndefined()
 })
 
-test('the profile of a device used by everybody lists the newest 32 users and counts up to 128', () => {
+test('the profile of a device with 300 users lists the newest 32 users and counts at most 128', () => {
   const requests = Array.from({ length: 300 }, (_, index) => pay({ device: 'd1', user: `user-${index}`, at: NOON - index * 1_000 }))
   const profile = profileOf('device', 'd1', requests)
   expect(profile.user_ids.map(({ user_id }) => user_id)).toEqual(Array.from({ length: 32 }, (_, index) => `user-${index}`))
@@ -247,7 +247,7 @@ test('the profile of a device used by everybody lists the newest 32 users and co
   expect(reversed.user_ids).toEqual(profile.user_ids)
 })
 
-test('the profile of a user with 35 payments in a week fits into 2 KB, and that of an address with 40,000 payments fits into 32 KB', () => {
+test('the profile of a user with 35 payments in a week fits into 2 KB, and the profile of an address with 40,000 payments fits into 32 KB', () => {
   const week = Array.from({ length: 35 }, (_, index) =>
     pay({
       at: NOON - index * 5 * HOUR - index * 1_234,
@@ -302,10 +302,10 @@ test.each([
   ['a fraud', [{}], 'HIGH', 1],
   ['two frauds', [{}, {}], 'HIGH', 2],
   ['a false positive of a normal user', [FALSE_POSITIVE], 'NORMAL', 0],
-  ['one step down', [{}, FALSE_POSITIVE], 'ELEVATED', 1],
-  ['two steps down', [{}, FALSE_POSITIVE, FALSE_POSITIVE], 'NORMAL', 1],
-  ['a correction', [{}, CORRECTED], 'ELEVATED', 0],
-  ['a correction to fraud', [FALSE_POSITIVE, { previous: 'FALSE_POSITIVE', previous_at: NOON }], 'HIGH', 1],
+  ['a false positive after a fraud lowers the tier by one step', [{}, FALSE_POSITIVE], 'ELEVATED', 1],
+  ['two false positives after a fraud lower the tier by two steps', [{}, FALSE_POSITIVE, FALSE_POSITIVE], 'NORMAL', 1],
+  ['a correction from fraud to false positive', [{}, CORRECTED], 'ELEVATED', 0],
+  ['a correction from false positive to fraud', [FALSE_POSITIVE, { previous: 'FALSE_POSITIVE', previous_at: NOON }], 'HIGH', 1],
   ['the same verdict again', [{}, { previous: 'CONFIRMED_FRAUD', previous_at: NOON }], 'HIGH', 1],
   ['suspicion', [{ verdict: 'SUSPICIOUS' }], 'NORMAL', 0],
   ['suspicion after fraud', [{}, { verdict: 'SUSPICIOUS', previous: 'CONFIRMED_FRAUD', previous_at: NOON }], 'HIGH', 0],
@@ -333,6 +333,6 @@ test("a merchant's rates count frauds by the time of the verdict, and a correcti
   expect(PROFILE_SHAPES.merchant.seen).toEqual({})
 })
 
-test('folding nothing changes nothing', () => {
+test('adding no transactions does not change a profile', () => {
   expect(foldEvents(NEW_PROFILE, PROFILE_SHAPES.user, [])).toBe(NEW_PROFILE)
 })

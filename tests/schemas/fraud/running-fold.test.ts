@@ -17,7 +17,7 @@ const SMALL: ProfileShape = {
   places: 2,
 }
 
-/** Transactions with ids from `firstId`. */
+/** Generates transactions with consecutive ids, starting at `firstId`. */
 const events = (firstId: number, maxLength: number) =>
   fc
     .array(

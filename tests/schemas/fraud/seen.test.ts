@@ -13,7 +13,7 @@ interface Seen {
 
 const sightings = fc.array(fc.record({ hash: fc.integer({ min: 0, max: 15 }), at: fc.integer({ min: 0, max: 60 }) }), { maxLength: 40 })
 
-test('the entities seen last are kept with their first and last times, and among equal times, the entities with the smallest hashes are kept', () => {
+test('the most recently seen entities are kept with their first and last times, and among equal times, the entities with the smallest hashes are kept', () => {
   fc.assert(
     fc.property(fc.array(sightings, { maxLength: 6 }), (batches) => {
       let rows: Buffer = Buffer.alloc(0)

@@ -19,6 +19,6 @@ test('integers up to 2^48 - 1 are written as the same six bytes that Buffer writ
   )
 })
 
-test.each([-1, MOST + 1, Number.NaN])('%s is refused', (value) => {
+test.each([-1, MOST + 1, Number.NaN])('%s is refused, because it is not an unsigned integer of 48 bits', (value) => {
   expect(() => writeUint48(Buffer.alloc(6), value, 0)).toThrow(RangeError)
 })

@@ -41,7 +41,7 @@ test('events are kept for a week, rows of swipes for 90 days, and rows of matche
   expect(matchesTable.ttl).toBeUndefined()
 })
 
-test('data about a deleted user is gone from topics with profiles or places within an hour; other topics keep only ids, for a week', () => {
+test('topics with profiles or places lose the data of a deleted user within an hour, and other topics keep only ids, for a week', () => {
   const specs = new Map(topicSpecs('local').map((spec) => [spec.name, spec]))
   const minutes = (name: string, setting: string) => Number(specs.get(name)?.config?.[setting]) / 60_000
   const places = ['match-profile-commands', 'location-updates', 'match-users-located-repartition']

@@ -73,7 +73,7 @@ test('the fields of a list and its best entries are read from the bytes, whateve
   )
 })
 
-test('a damaged list gives the same content as from the full decoder, or both refuse it', () => {
+test('reading a damaged list from its bytes gives the same content as the full decoder, or both refuse the list', () => {
   fc.assert(
     fc.property(lists, fc.nat(), fc.nat(255), fc.boolean(), (list, at, byte, isCut) => {
       const bytes = encoded(list)

@@ -15,9 +15,8 @@ export class ExpectedProducers {
   readonly #all = new Map<number, Expected>()
 
   /**
-   * Must be called before the coordinator is asked.
-   * @param adds false in version 1, because there the producer itself asks the coordinator to add the partition or
-   * group
+   * Must be called before the request to the coordinator is sent.
+   * @param adds false in version 1, in which the producer itself adds the partition or group to the transaction
    */
   add({ producerId, epoch }: Identity, sequence: number, adds: boolean): void {
     const known = this.#all.get(producerId)
@@ -39,7 +38,8 @@ export class ExpectedProducers {
 
   /**
    * Must be called at the end of a transaction, with the producer id and epoch in the marker. In version 2, the marker
-   * carries the epoch of the next transaction. A producer whose records of that transaction are already waiting stays.
+   * carries the epoch of the next transaction. If records of the next transaction are already waiting, the producer is
+   * kept.
    */
   ended({ producerId, epoch }: Identity): void {
     const known = this.#all.get(producerId)

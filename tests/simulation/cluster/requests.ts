@@ -12,7 +12,7 @@ import {
   listTransactions,
 } from './transaction-requests.ts'
 
-/** The client also requires this request from brokers, but no simulated process changes the configuration of topics. */
+/** The client requires brokers to support this request, but no simulated process changes topic configurations. */
 const INCREMENTAL_ALTER_CONFIGS = 44
 
 /** Handlers for the requests that the client sends, by API key. They support the versions that the client uses. */

@@ -83,7 +83,7 @@ export class Transactions {
   }
 
   /**
-   * Begins a new epoch, unless the request is a retry of the one that has begun the current epoch. If a transaction is
+   * Begins a new epoch, unless the request is a retry of the request that began the current epoch. If a transaction is
    * open, aborts it instead, and the caller has to retry.
    * @param expected the identity that the caller had; undefined to fence every other producer
    */

@@ -33,7 +33,7 @@ describe('user agents', () => {
       { bot: false, browser: 'Chrome', device: 'mobile' },
     ],
     ['', { bot: false, browser: 'unknown', device: 'unknown' }],
-  ])('%j is classified correctly', (userAgent, facts) => {
+  ])('%j belongs to the right browser and device, and to no bot', (userAgent, facts) => {
     expect(read(userAgent)).toEqual(facts)
     expect(read(userAgent)).toEqual(facts)
   })
@@ -57,7 +57,7 @@ describe('user agents', () => {
     expect(read(userAgent)).toMatchObject({ bot: true, device: 'bot' })
   })
 
-  test('a user agent may have a million characters, control characters and lone surrogates, and the name of the browser has at most 40 characters', () => {
+  test('user agents may contain a million characters, control characters and lone surrogates, and browser names have at most 40 characters', () => {
     expect(read(`${CHROME} ${'a'.repeat(1_000_000)}`)).toMatchObject({ browser: 'Chrome' })
     expect(read('\u0000\ud800 💥').browser).toBe('unknown')
     expect(read(`${'x'.repeat(200)}/1.0`).browser.length).toBeLessThanOrEqual(40)
@@ -107,7 +107,7 @@ describe('countries', () => {
     expect(read(given, ip)).toBe(country)
   })
 
-  test('a missing or invalid database is refused, with a message that names the setting', () => {
+  test('a missing or invalid country database is refused with a message that names the setting', () => {
     expect(() => countryReader('/nowhere/countries.mmdb')).toThrow('GEOIP_DATABASE')
     expect(() => countryReader(import.meta.filename)).toThrow('GEOIP_DATABASE')
   })
@@ -125,12 +125,12 @@ describe('visitors', () => {
     expect(hashOf(NOON, '192.0.2.1', 'Firefox')).not.toBe(first)
   })
 
-  test('workers compute the same visitor only if they have the same secret', () => {
+  test('workers compute the same hash for a visitor only if they have the same secret', () => {
     expect(visitorHasher('a secret')(NOON, '::1', '')).toBe(hashOf(NOON, '::1', ''))
     expect(visitorHasher('another secret')(NOON, '::1', '')).not.toBe(hashOf(NOON, '::1', ''))
   })
 
-  test('the hasher accepts days in any order, and more days than it keeps in memory', () => {
+  test('a visitor has the same hash on a day even after clicks from more days than the hasher keeps in memory', () => {
     const days = Array.from({ length: 20 }, (_, day) => hashOf(NOON + day * 24 * HOUR, '::1', ''))
     expect(new Set(days).size).toBe(20)
     expect(hashOf(NOON, '::1', '')).toBe(days[0])

@@ -12,7 +12,7 @@ function counted(list: readonly Record<string, number>[]): Map<string, number> {
   return counts
 }
 
-test('counts are never too small, and too large by at most the stated error; the error is at most the sum of all counts divided by the number of places', () => {
+test('a count is never too small, and is too large by at most its stated error, which is at most the sum of all counts divided by the number of places', () => {
   fc.assert(
     fc.property(batches, (list) => {
       const tally = emptyTally()
@@ -44,7 +44,7 @@ test('if the tally has a place for each different value, counts are exact, regar
   )
 })
 
-test('a batch that is large enough for an index is counted correctly', () => {
+test('a batch that is so large that the values are looked up in an index is counted correctly', () => {
   const tally = emptyTally()
   const batch = new Map(Array.from({ length: 100 }, (_, i) => [`host-${i}`, i + 1]))
   addToTally(tally, batch, 256)

@@ -13,7 +13,7 @@ test.each([
   '2026-11-21T18:00:00.000-0430',
   '2026-11-21T22:30:00',
   '2026-11-21T22:30:00.000',
-])('%s is the same time, regardless of the time zone of the machine', (text) => {
+])('%s is parsed as the same time, regardless of the time zone of the machine', (text) => {
   onTestFinished(() => void vi.unstubAllEnvs())
   for (const zone of ['UTC', 'Asia/Tokyo', 'America/New_York']) {
     vi.stubEnv('TZ', zone)

@@ -15,7 +15,7 @@ test('workers with the same state folder share one generated secret, which other
   expect(statSync(join(state, 'visitor-secret')).mode & 0o077).toBe(0)
 })
 
-test('production requires a configured secret where clicks are counted', () => {
+test('in production, workers that count clicks require a configured secret, and short secrets are refused everywhere', () => {
   const production = { NODE_ENV: 'production' }
   expect(() => readPipelinesConfig(production)).toThrow('VISITOR_SECRET: is missing')
   expect(() => readPipelinesConfig({ ...production, PIPELINES: 'clicks' })).toThrow('VISITOR_SECRET')

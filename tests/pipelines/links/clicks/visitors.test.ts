@@ -14,7 +14,7 @@ function visitorsUpTo(count: number): Set<string> {
   return new Set(Array.from({ length: count }, (_, number) => visitor(number)))
 }
 
-test('up to the bound, each visitor is counted exactly once, no matter how visitors are split into batches', () => {
+test('while counts are exact, each visitor is counted once, no matter how visitors are split into batches', () => {
   fc.assert(
     fc.property(fc.array(fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 60 }), { maxLength: 20 }), (batches) => {
       const visitors = noVisitors()
@@ -30,7 +30,7 @@ test('up to the bound, each visitor is counted exactly once, no matter how visit
   )
 })
 
-test('the count is exact up to the bound, and an estimate above it', () => {
+test('the count is exact up to EXACT_VISITORS, and an estimate above that number', () => {
   const visitors = noVisitors()
   addVisitors(visitors, visitorsUpTo(EXACT_VISITORS))
   expect(countVisitors(visitors)).toEqual({ count: EXACT_VISITORS, isExact: true })
@@ -84,7 +84,7 @@ test.each([1_100, 5_000, 20_000, 100_000, 500_000])('estimates of %i visitors ha
   expect(Math.sqrt(squares / runs)).toBeLessThan(1.6 * STANDARD_ERROR)
 })
 
-test('an empty sketch is estimated as 0, and a saturated sketch also gives an estimate', () => {
+test('the estimate of an empty sketch is 0, and the estimate of a saturated sketch is above 2^60', () => {
   expect(estimate(Buffer.alloc(REGISTERS))).toBe(0)
   const full = Buffer.alloc(REGISTERS, 52)
   expect(estimate(full)).toBeGreaterThan(2 ** 60)

@@ -56,7 +56,7 @@ test('the webhook gets a signed message with the time of the attempt', async () 
   expect(messages[0].headers).toMatchObject({ 'idempotency-key': 'm-1:ann', 'webhook-timestamp': '7' })
 })
 
-test('the log gets ids only', async () => {
+test('a push that is logged instead of sent shows only ids', async () => {
   const lines: unknown[] = []
   const send = loggedPushes({ ...silentLog, info: (fields, event) => lines.push([event, fields]) })
   expect(await send(PUSH)).toEqual(DELIVERED)
@@ -115,7 +115,7 @@ test.each([{ has_ended: true }, { blocks: true, has_ended: true }, { is_blocked:
 )
 
 test.each(['blocks', 'blocked', 'ended'] as const)(
-  'a note of the API (%s) counts before the view includes the change, even while the view is rebuilt',
+  'a note of the API that a match has ended (%s) prevents the push before the view includes the change, even while the view is rebuilt',
   async (cause) => {
     const { texts, hash, verdict } = view()
     hash(userKeys(0, 'ann').recent).set(severedField('bob', cause), '1')
@@ -136,13 +136,13 @@ test('the note of a block that has been lifted does not prevent a push about a l
   expect(await verdict()).toBe('open')
 })
 
-test('if the view has a block instead of the match, the push waits for the view, because the block must have been lifted since', async () => {
+test('if the view contains a block but no match, the push waits for the view, because the block must have been lifted before the match', async () => {
   const { apply, verdict } = view()
   apply('ann:bob', { ...RELATION, match_id: null, conversation_id: null, matched_at: null, is_blocked: true })
   expect(await verdict()).toBe('unknown')
 })
 
-test.each([0, 1])('no decision is made while partition %i of the view is being built', async (partition) => {
+test.each([0, 1])('no decision about a push is made while partition %i of the view is being built', async (partition) => {
   const { texts, verdict } = view()
   texts.delete(caughtUpKey(MATCH_USERS_VIEW, partition))
   expect(await verdict()).toBe('unknown')

@@ -41,7 +41,7 @@ test.each([
   [scoresOf(0.999, 0.999, 0), 849, 'HIGH', 'REVIEW', 'models'],
   [scoresOf(1, 1, 0), 850, 'CRITICAL', 'BLOCK', 'models'],
   [scoresOf(1, 1, 1), 1_000, 'CRITICAL', 'BLOCK', 'models'],
-])('scores %j give %i, %s, %s', (scores, risk_score, risk_level, decision, reason) => {
+])('the scores %j give the risk score %i, the level %s and the decision %s', (scores, risk_score, risk_level, decision, reason) => {
   expect(verdictOf({ scores })).toEqual({ risk_score, risk_level, decision, reason, requires_3ds: false })
 })
 

@@ -21,7 +21,7 @@ test.each<[string, number]>([
   ['derived.card_country_is_not_payer', Number.NaN],
   ['velocity.card.txn_count_1h', Number.NaN],
   ['derived.amount_to_merchant_avg', Number.NaN],
-])('%s is %d', (name, expected) => {
+])('the input %s is %d', (name, expected) => {
   expect(inputField(name)!.read(rich)).toBe(expected)
 })
 

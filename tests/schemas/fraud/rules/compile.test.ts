@@ -85,7 +85,7 @@ test.each([
   ['payment.issuer_bank IS MISSING', true],
   ['(txn.amount / 0) IS MISSING', true],
   ['(ip.is_vpn OR ip.is_tor) IS MISSING', true],
-])('%s is %s', (text, expected) => {
+])('the condition %s evaluates to %s', (text, expected) => {
   expect(compiled(text).evaluate(FACTS, LISTS)).toBe(expected)
 })
 

@@ -93,7 +93,7 @@ test('a shadow rule is listed separately and never wins', () => {
   expect(tallies.get('shadow')).toMatchObject({ matched: 1 })
 })
 
-test('a rule that throws is counted, does not match, and does not stop other rules', () => {
+test('a rule that throws is counted as failed, does not match, and does not stop other rules', () => {
   const lists = {
     has: () => true,
     get: () => {
