@@ -107,7 +107,7 @@ test('a partition that has stopped closing times is reported, and the output is 
   expect(done([100, 0], [200, 3])).toBe(true)
 })
 
-test('a time may close with too few payments, or lie in the future and delay later times, only while a clock is wrong', () => {
+test('a time that closes with too few payments or is in the future is accepted only if a clock was wrong', () => {
   const inLogBy = new Map([['1', 50]])
   const { merchant, judged, done } = closings({ inLogBy, doubtful: [[100, 200]] })
   expect(judged([100, 0], [200, 0], [300, 3])).toEqual([])

@@ -21,7 +21,7 @@ const ODD_HOUR_FACTOR = 1.5
 /** Hours for which baselines have usual counts, relative to the start: from before the test to long after its end. */
 const HOURS_BEFORE = 2
 const HOURS_AFTER = 24
-/** How long the regions that label terms from the beginning have had lists. */
+/** Age of the first list in the regions that label terms from the start of the test. */
 const LONG_AGO_HOURS = 30
 /** How soon after the start of the test some regions begin to label terms. */
 const LABELS_SOON_MS = 2 * RENEWAL_MS

@@ -90,7 +90,7 @@ function swipesInLog({ asked, logs }: Evidence): string[] {
 
 /**
  * Finds swipes that are in the log too often. A swipe may be repeated only if its request was repeated, or if an API
- * was killed before it stored Kafka's acknowledgement. Each kill may repeat the records of all requests.
+ * was killed before it stored Kafka's acknowledgement. Each kill may add another record for each of the requests.
  */
 function repetitions({ asked, logs, inflicted }: Evidence): string[] {
   const requests = Map.groupBy(asked.filter(isAccepted), ({ body }) => body?.swipe_id as string | undefined)

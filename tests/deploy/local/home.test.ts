@@ -13,7 +13,7 @@ function folder(): string {
   return join(path, 'home')
 }
 
-test('a folder is created, marked, and recognized later', () => {
+test('a data folder is created, marked, and recognized later', () => {
   const path = folder()
   expect(findHome(path)).toBeUndefined()
   const home = openHome(path)
@@ -74,7 +74,7 @@ test('a reset deletes the data even if a draft lock file was left behind when np
   expect(existsSync(home.data)).toBe(false)
 })
 
-test('taking a lock removes drafts that killed starts left behind', () => {
+test('taking a lock removes draft lock files that killed starts left behind', () => {
   const home = openHome(folder())
   writeFileSync(join(home.path, 'lock.4711'), '')
   const unlock = lockHome(home)

@@ -380,7 +380,7 @@ test('subjects may contain slashes and spaces', async () => {
 })
 
 test.each([[{ origin: 'https://evil.example' }], [{ 'sec-fetch-site': 'cross-site' }], [{ host: 'rebound.example' }]])(
-  'a web page that sends %j registers nothing',
+  'a request from another web page (%j) is refused and registers nothing',
   async (headers) => {
     const init = { method: 'POST', body: JSON.stringify(V1), headers: headers as Record<string, string> }
     expect((await app.request('/subjects/s/versions', init)).status).toBe(403)

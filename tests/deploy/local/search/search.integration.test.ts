@@ -44,7 +44,7 @@ async function newIndex(base: string): Promise<string> {
 
 const FROM_A_PAGE: [string, Record<string, string>][] = [
   ['another origin', { origin: 'https://page.example' }],
-  ['its own origin', { origin: 'http://127.0.0.1' }],
+  ['the origin of the server', { origin: 'http://127.0.0.1' }],
   ['no origin (null)', { origin: 'null' }],
   ['an image or a link', { 'sec-fetch-site': 'cross-site' }],
   ['an address that a person opened', { 'sec-fetch-site': 'none' }],
