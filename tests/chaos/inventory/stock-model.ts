@@ -17,7 +17,7 @@ interface ModelRow {
   available: number
   reserved: number
   version: number
-  /** Sum of all received units and of all adjustments, which may be negative. */
+  /** Sum of all received units and all adjustments. An adjustment may be negative. */
   received: number
   /** Number of units that were deducted. */
   sold: number

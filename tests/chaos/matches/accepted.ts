@@ -61,7 +61,7 @@ function judged(one: Asked, evidence: Evidence): 'right' | 'excused' | 'wrong' {
   return mayBeAway ? 'excused' : 'wrong'
 }
 
-/** Returns whether the user has deleted their profile and may not have reported a place since. */
+/** Returns whether the user may have had no place during the request, because they had deleted their profile. */
 function mayLackPlace(one: Asked, evidence: Evidence): boolean {
   const absence = absencesOf(evidence).find(({ user }) => user === one.user)
   if (absence === undefined) return false

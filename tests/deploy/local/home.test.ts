@@ -21,7 +21,7 @@ test('a data folder is created, marked, and recognized later', () => {
   expect(findHome(path)).toEqual(home)
 })
 
-test('only the owner of the folder may open it, even if an earlier version of Millrace created it', () => {
+test('only the owner of a data folder may open it, even if an earlier version of Millrace created it', () => {
   const path = folder()
   mkdirSync(path, { recursive: true, mode: 0o755 })
   openHome(path)
@@ -45,7 +45,7 @@ test('a missing folder, a data folder, and a folder with files from the setup or
   expect(() => assertNotForeign(path)).not.toThrow()
 })
 
-test('the error names the setting if the folder cannot be created', () => {
+test('if the data folder cannot be created, the error names the setting MILLRACE_HOME', () => {
   expect(() => openHome('/dev/null/home')).toThrow(HomeError)
   expect(() => openHome('/dev/null/home')).toThrow(/MILLRACE_HOME/)
 })
