@@ -22,7 +22,7 @@ async function person(profile: object, scope?: string): Promise<TestUser> {
 describe('the page of the match feed in Chromium, with real servers', () => {
   const open = useChromium()
 
-  test('a user swipes by keyboard and sees a new match appear; an administrator sees the map', async () => {
+  test('an administrator swipes by keyboard, sees new matches appear without a reload, and sees the map of a search', async () => {
     const seeks = { gender: 'm', seeking_gender: ['f'] }
     const ann = await person({ display_name: 'Ann', gender: 'f', seeking_gender: ['m'] }, 'admin')
     const bob = await person({

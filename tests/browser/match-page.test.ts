@@ -66,7 +66,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
   const top = (page: Page) => page.locator('.card:not(.next, .left, .right, .up) h3')
   const swiped: Fake = { body: { swipe_id: SWIPE_ID, match: null } }
 
-  test('users swipe by keyboard and button, hostile text stays text, and no other origin is contacted', async () => {
+  test('users swipe by keyboard and button, markup in profiles is shown as plain text, and no other origin is contacted', async () => {
     const photo_urls = ['https://example.com/x.jpg']
     const people = [
       candidate(1, { display_name: HOSTILE, bio: `${HOSTILE}\n`, photo_urls }),
@@ -166,7 +166,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.getByText('Your last swipe has led to a match').waitFor()
   })
 
-  test('a rewind after a failed swipe does not take back an earlier swipe', async () => {
+  test('if a swipe fails after the user has asked to rewind it, the rewind does not take back an earlier swipe', async () => {
     const { promise: isPressed, resolve: press } = Promise.withResolvers<void>()
     const answers = [swiped, failure(500, 'internal'), swiped]
     const { page, asked } = await opened({
@@ -229,7 +229,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await expect.poll(() => asked).toContain('POST swipe RIGHT')
   })
 
-  test('in a long profile, the arrow keys scroll, and after a swipe the focus stays in the deck', async () => {
+  test('in a long profile, End and the up arrow scroll, and after a swipe the focus stays in the deck', async () => {
     const { page, asked } = await opened({
       'GET feed': () => feed([candidate(1, { bio: 'walks '.repeat(300) }), candidate(2), candidate(3)]),
       'POST swipe': () => swiped,
@@ -243,7 +243,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await page.keyboard.press('ArrowUp')
     await expect.poll(toEnd).toBeGreaterThan(0)
     expect(await top(page).textContent()).toBe('Person 1, 21')
-    // The text of the next card, which is a little lower, would shine through below the card.
+    // The next card is placed a little lower, so its text would otherwise be visible below the top card.
     expect(await page.locator('.card.next .facts').isVisible()).toBe(false)
     await page.keyboard.press('ArrowRight')
     await expect.poll(() => top(page).textContent()).toBe('Person 2, 22')
@@ -353,7 +353,7 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     await top(page).waitFor()
     expect(profile).toEqual({ display_name: 'Ann', birth_date: '1990-05-01', gender: null, seeking_gender: ['m', 'x'] })
     expect(place).toEqual({ lat: 37.77, lon: -122.42 })
-    // Chromium reports the two refusals as failed loads.
+    // Chromium reports each response with an error status as a failed load.
     expect(complaints.filter((text) => !text.startsWith('Failed to load resource')).join('\n')).toBe('')
   })
 

@@ -50,7 +50,7 @@ describe('the shop in Chromium', () => {
     await page.context().close()
   })
 
-  test('hostile texts stay texts, and the pages follow dark mode and fit a narrow screen', async () => {
+  test('markup in texts is shown as plain text, and the pages follow dark mode and fit a narrow screen', async () => {
     const { page, complaints, put, world } = await opened({ viewport: { width: 360, height: 640 } })
     put(stored({ title: HOSTILE.repeat(4), description: HOSTILE }))
     const [variant] = stored().variants

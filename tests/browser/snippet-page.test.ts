@@ -11,7 +11,7 @@ describe('the snippet page in Chromium', () => {
   const open = useChromium()
   afterAll(() => highlighter.close())
 
-  /** Opens a snippets API with fake servers and the real highlighter, and an empty page. */
+  /** Starts a snippets API with fake servers and the real highlighter, and opens an empty page. */
   async function opened(options: BrowserContextOptions = {}) {
     const api = await snippetsApi({ highlighter })
     const server: RunningServer = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now })
@@ -52,7 +52,7 @@ describe('the snippet page in Chromium', () => {
     await page.context().close()
   })
 
-  test('a burning snippet is shown after the button is pressed, even if that request is repeated, and then its page is gone', async () => {
+  test('a burning snippet is shown after the button is pressed and again after a reload, and then its address returns 404', async () => {
     const { page, complaints, create } = await opened()
     const made = await create({ content: 'for your eyes', burn_after_reads: 1 })
     await page.goto(`/p/${made.body.paste_id}`)

@@ -33,7 +33,8 @@ describe('the pages of trends in Chromium', () => {
     await page.getByRole('heading', { name: 'Trends in New York' }).waitFor()
     expect(await page.locator('tbody tr').count()).toBe(2)
     expect(await page.locator('.map .current title').textContent()).toBe('New York')
-    // Cities on the map are links. Philadelphia is on the map because it is near New York. It has no list in this test.
+    // Cities on the map are links. Philadelphia is on the map because it is near New York. Philadelphia has no list in
+    // this test.
     await page.locator('.map a[href="/trends?woeid=2471217"]').dispatchEvent('click')
     await page.getByRole('heading', { name: 'This cannot be shown now' }).waitFor()
     await page.goBack()

@@ -15,7 +15,7 @@ const OVERLAPS = 0.3
 /**
  * Draws the order and the times of faults, one of each kind.
  * @param apis number of API processes
- * @param isWorkerStop returns true for a fault that may cost a worker its session
+ * @param isWorkerStop returns true for faults that suspend a worker; some of these outlast the session of the worker
  */
 export function drawFaults<K extends string>(
   random: Random,

@@ -99,7 +99,7 @@ test('a time that was closed before all payments in the log were counted is repo
   expect(judged([160, 1], [300, 3])).toEqual([`partition ${merchant} closed 160 with 1 payments, but 2 were there`])
 })
 
-test('a partition that has stopped closing times is reported, and the output is incomplete until the partition continues', () => {
+test('a partition whose last closed time lacks payments is reported, and the output is incomplete until a time with all payments is closed', () => {
   const { merchant, judged, done } = closings()
   expect(judged()).toEqual([`partition ${merchant} has closed no time and counted 0 payments of 3`])
   expect(judged([100, 0], [200, 2])).toEqual([`partition ${merchant} closed its last time with 2 payments of 3`])
@@ -107,7 +107,7 @@ test('a partition that has stopped closing times is reported, and the output is 
   expect(done([100, 0], [200, 3])).toBe(true)
 })
 
-test('a time may close with too few payments, or lie in the future and delay later times, only while a clock is wrong', () => {
+test('a time that closes with too few payments or is in the future is accepted only if a clock was wrong', () => {
   const inLogBy = new Map([['1', 50]])
   const { merchant, judged, done } = closings({ inLogBy, doubtful: [[100, 200]] })
   expect(judged([100, 0], [200, 0], [300, 3])).toEqual([])

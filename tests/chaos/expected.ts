@@ -205,7 +205,7 @@ function isAhead({ time }: Closing, { doubtful, now }: Timing): boolean {
 }
 
 /**
- * Finds partitions that have closed no time, or whose last closing has not counted all payments. A closing is excused
+ * Finds partitions that have closed no time, or whose last closing has not counted all payments. A partition is excused
  * if a clock that was ahead has closed a time that is still in the future.
  */
 function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing): string[] {

@@ -135,7 +135,7 @@ export function faultHands({ brokers, guest, growing, name, workers, mayEnd, say
     guest.start()
     await delay(ms)
     const code = await guest.leave()
-    // If the worker has not loaded its program yet, no handler exists, and the signal ends it.
+    // If the worker has not loaded its program yet, it has no handler for SIGTERM, so the signal ends it.
     if (code !== 0 && code !== ENDED_BY_SIGNAL && !mayEnd) throw new Error(failedStop('the additional worker', code))
   }
 

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => system?.folder.finish(), SETUP_TIMEOUT_MS)
 
 test(
-  `in ${rounds} rounds of faults, every payment is scored in time and counts once, and decisions, profiles and cases follow from the log`,
+  `in ${rounds} rounds of faults, every payment is scored in time and counts once, and decisions, profiles and cases agree with the log`,
   () =>
     playRounds((seed, number) => drawPlan(seed, { rate: RATE, faults, prefix: prefixOf(seed, number) }), {
       name: 'fraud',

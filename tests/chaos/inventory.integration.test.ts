@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 afterAll(() => system?.folder.finish(), SETUP_TIMEOUT_MS)
 
-test('while worker, API, Redis and broker are killed or emptied, stock is never oversold and follows from the log', {
+test('while the worker, an API and the broker are killed and Redis is emptied, stock is never oversold and agrees with the log', {
   ...AT_FIRST_TRY,
   timeout: ROUND_TIMEOUT_MS,
 }, async () => {

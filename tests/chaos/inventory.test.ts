@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => system?.folder.finish(), SETUP_TIMEOUT_MS)
 
 test(
-  `in ${rounds} rounds of kills, stops and an emptied Redis, stock is never oversold and follows from the log`,
+  `in ${rounds} rounds of kills, stops and an emptied Redis, stock is never oversold and agrees with the log`,
   () => {
     let outages: readonly Outage[] = []
     return playRounds((seed) => drawPlan(seed, { callers: CALLERS, actions: ACTIONS, faults }), {

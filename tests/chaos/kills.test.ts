@@ -86,7 +86,7 @@ const names = parts ?? Object.keys(INCIDENTS)
 const USUAL_TWEETS = TWEETS_PER_SECOND * Math.min(WINDOW_SECONDS, rounds * names.length * ROUND_SECONDS)
 
 test(
-  `in ${rounds} rounds of kills and other incidents, every published list is right, and so is the table`,
+  `in ${rounds} rounds of kills and other incidents, every published list is right, and so is the table of snapshots`,
   async () => {
     onTestFailed(async () => {
       const kept = await keepLogs(system, join(chaosHome(), `trends-${seed}`))

@@ -20,7 +20,7 @@ afterAll(async () => {
 }, SETUP_TIMEOUT_MS)
 
 test(
-  `in ${rounds} rounds in which Redis is killed, stopped, emptied and slow under load, no answer is wrong, and limits apply again`,
+  `in ${rounds} rounds in which Redis is killed, stopped, emptied and slow under load, no answer is wrong, and limits apply again after each fault`,
   async () => {
     const random = seededRandom(seed)
     const ordeal = await limitsOrdeal(system, random)

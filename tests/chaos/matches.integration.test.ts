@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(() => system?.folder.finish(), SETUP_TIMEOUT_MS)
 
-test('while Kafka, Redis, workers and APIs fail, every accepted swipe counts once and matches follow from the log', {
+test('while Kafka, Redis, workers and APIs fail, every accepted swipe counts once and matches agree with the log', {
   ...AT_FIRST_TRY,
   timeout: ROUND_TIMEOUT_MS,
 }, async () => {

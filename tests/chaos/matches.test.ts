@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => system?.folder.finish(), SETUP_TIMEOUT_MS)
 
 test(
-  `in ${rounds} rounds of kills, stops and an emptied Redis, every accepted swipe counts once and every match follows from the log`,
+  `in ${rounds} rounds of kills, stops and an emptied Redis, every accepted swipe counts once and matches agree with the log`,
   () =>
     playRounds((seed) => drawPlan(seed, { users: USERS, leavers: LEAVERS, faults }), {
       name: 'matches',

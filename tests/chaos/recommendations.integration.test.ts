@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(() => system?.finish(), SETUP_TIMEOUT_MS)
 
-test('with an outage, an emptied Redis, a killed API and a killed worker, features and signals follow from the log, and lists are right', {
+test('with an outage, an emptied Redis, a killed API and a killed worker, features and item signals agree with the log, and lists are right', {
   ...AT_FIRST_TRY,
   timeout: ROUND_TIMEOUT_MS,
 }, async () => {

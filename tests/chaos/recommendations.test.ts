@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => system?.finish(), SETUP_TIMEOUT_MS)
 
 test(
-  `in ${rounds} rounds of kills, stops and an emptied Redis, features, signals and tables follow from the log, and no list shows an item that the features of this list mark as watched`,
+  `in ${rounds} rounds of kills, stops and an emptied Redis, features, item signals and tables agree with the log, and no list shows an item that the features of this list mark as watched`,
   () =>
     playRounds((seed) => drawPlan(seed, { users: USERS, rate: RATE, faults }), {
       name: 'recommendations',

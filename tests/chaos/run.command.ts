@@ -7,7 +7,7 @@ const MAX_SEED = 2 ** 31
 export default command({
   call: 'npm run test:chaos --',
   description:
-    'Runs random schedules of faults, one after another, and compares every output with one that is computed offline from the input. The exit code is 1 if a run fails. With the option of a service, such as --trends, the parts of that service fail again and again instead.',
+    'Runs random schedules of faults, one after another, and compares every output with one that is computed offline from the input. The exit code is 1 if a run fails. With the option of a service, such as --trends, runs rounds of faults against the parts of that service instead.',
   options: {
     seeds: integer('Number of schedules; with a service, of rounds.', { default: 10, min: 1 }),
     from: integer('Seed of the first schedule or round. Each further schedule or round uses the next seed. Default: random.', {

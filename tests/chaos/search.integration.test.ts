@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(() => system?.finish(), SETUP_TIMEOUT_MS)
 
-test('although the search server and the builder are killed and the index is wiped, no answer that counts as complete lacks products, and the index agrees with the log', {
+test('while the search server and the worker that builds the index are killed and the index is deleted, every complete answer has all unchanged products and no deleted ones, and the index agrees with the log', {
   ...AT_FIRST_TRY,
   timeout: ROUND_TIMEOUT_MS,
 }, async () => {

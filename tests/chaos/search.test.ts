@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => system?.finish(), SETUP_TIMEOUT_MS)
 
 test(
-  `in ${rounds} rounds of faults, no answer that counts as complete lacks products, and the index agrees with the log`,
+  `in ${rounds} rounds of faults, every complete answer has all unchanged products and no deleted ones, and the index agrees with the log`,
   async () => {
     const failed: Record<string, readonly string[]> = {}
     for (let round = seed; round < seed + rounds; round++) {

@@ -56,7 +56,10 @@ export interface WindowEntry {
   readonly amount: number
 }
 
-/** Says that a partition of merchants has closed a time, and how many payments it had counted by then. */
+/**
+ * Announces that a partition of merchants has closed a time. `payments` is the number of payments that it had counted
+ * by then.
+ */
 export interface Closing {
   readonly time: number
   readonly partition: number

@@ -27,7 +27,7 @@ const RUNS: readonly { readonly seed: number; readonly kinds: readonly FaultKind
 ]
 
 test.each(RUNS)(
-  'with $kinds the output equals that of an offline computation',
+  'with the faults $kinds, the output equals that of an offline computation',
   { ...AT_FIRST_TRY, timeout: RUN_TIMEOUT_MS },
   async ({ seed, kinds }) => {
     const say = (text: string) => process.stderr.write(`chaos seed ${seed}: ${text}\n`)

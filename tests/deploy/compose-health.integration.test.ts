@@ -27,7 +27,7 @@ test('the health check of Kafka in Compose succeeds for a broker', async () => {
   expect(await checkKafka(Number(port))).toBe(0)
 })
 
-test('the health check of Kafka in Compose fails if no server listens, or if the server does not answer', async () => {
+test('the health check of Kafka in Compose fails if no server listens, or if the server closes the connection without an answer', async () => {
   expect(await checkKafka(await freePort())).toBe(1)
   const silent = createServer((socket) => socket.on('data', () => socket.end())).listen(0, '127.0.0.1')
   onTestFinished(() => void silent.close())

@@ -80,7 +80,7 @@ const KIB = 1024
 const MIB = KIB * KIB
 const comma = (value: number) => value.toLocaleString('en')
 
-test('defaults and limits match the code', () => {
+test('the defaults and limits in the reference match the code', () => {
   const worker = 'pipelines/engine/worker/worker.ts'
   const assembly = 'pipelines/engine/worker/assembly.ts'
   const table = 'pipelines/engine/sinks/table-target.ts'

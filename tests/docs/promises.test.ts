@@ -31,7 +31,7 @@ test('no cell of a table in promises.md is longer than 300 characters', () => {
   expect(rows.flatMap((row) => row.split('|')).filter((cell) => cell.length > MAX_CELL_CHARACTERS)).toEqual([])
 })
 
-test('every named test exists with that title', () => {
+test('every linked test exists with the title of the link', () => {
   const links = promises().flatMap((promise) => promise.links)
   const broken = links.filter(({ title, path }) => {
     const file = join(DOCS, path)

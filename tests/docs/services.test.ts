@@ -30,7 +30,7 @@ function listedIn(list: string): string[] {
 /** The services with an API. Only these services have endpoints and errors. */
 const SERVICES = apiServices.map(({ name }) => ({ page: `${name}.md`, name }))
 
-test('every service in the lists has a page, and the index lists that page', () => {
+test('every service of the APIs and the pipelines has a page, and the index lists exactly these pages', () => {
   const pages = readdirSync(FOLDER).filter((file) => file !== 'README.md')
   const indexed = [...textOf('README.md').matchAll(/^\| \[[^\]]+\]\(([\w-]+\.md)\)/gm)].map((match) => match[1])
   const services = new Set([...listedIn('api/services.ts'), ...listedIn('pipelines/services.ts'), ...apiServices.map(({ name }) => name)])
@@ -59,7 +59,7 @@ test.each(SERVICES)('$page lists exactly the error codes of its service', async 
   expect(rowsOf(service.errors).filter((row) => !textOf(page).includes(row))).toEqual([])
 })
 
-test('the index lists the codes that all services share', () => {
+test('the index lists the error codes that all services share', () => {
   const shared = Object.values(errors)
   expect(firstCells('README.md', 'Errors').sort()).toEqual(shared.map(({ code }) => code).sort())
   expect(rowsOf(shared).filter((row) => !textOf('README.md').includes(row))).toEqual([])

@@ -57,8 +57,8 @@ export function earlierLists(past: Past = NO_PAST): Earlier {
       const baseline = past.baselines.get(termKey(woeid, term))
       if (baseline !== undefined) return usualIn(baseline.counts, baseline.since, windowEnd)
       const since = of(woeid).tracked.get(term)
-      // Whether a term has a usual count does not depend on its hourly counts. Computing these takes long, so they are
-      // computed only if it has one.
+      // Whether a term has a usual count does not depend on its hourly counts. Computing these takes long, so this is
+      // done only for terms that have a usual count.
       return usualIn(new Map(), since, windowEnd) === undefined ? undefined : usualIn(hourly(), since, windowEnd)
     },
     meanOfNewTerms: (woeid, windowEnd) => aMinuteBefore(of(woeid).means, windowEnd)?.mean ?? { least: 0, most: 0 },

@@ -172,7 +172,7 @@ test('a list with the labels and scores that follow from baselines and the earli
 })
 
 test.each([
-  ['a label that is missing', { ...right, viral: { ...right.viral, label: null } }, /viral has the label null instead of Viral/],
+  ['a missing label', { ...right, viral: { ...right.viral, label: null } }, /viral has the label null instead of Viral/],
   ['a wrong label', { ...right, trending: { ...right.trending, label: 'Viral' } }, /trending has the label Viral instead of Trending/],
   ['a label of a usual term', { ...right, usual: { ...right.usual, label: 'Trending' } }, /usual has the label Trending instead of null/],
   ['a wrong score', { ...right, trending: { ...right.trending, score: right.trending.score + 1e-5 } }, /trending has the score 92.8/],
@@ -186,20 +186,24 @@ test.each([
     { ...right, new: entryOf('new', 25, { usual: 2.01, label: 'Viral' }) },
     /new \(25\) has the velocity 12.43\d* instead of 12.5/,
   ],
-  ['too few users', { ...right, viral: entryOf('viral', 30, { usual: USUAL.viral, users: 19 }) }, /viral has 19 users instead of 30 to 30/],
-  ['a labelled term that is missing', { viral: right.viral, new: right.new, usual: right.usual }, /trending \(Trending, 40\) is missing/],
-  ['a term with a baseline that is missing', { viral: right.viral, trending: right.trending, new: right.new }, /usual \(30\) is missing/],
+  [
+    'a number of users that is too low',
+    { ...right, viral: entryOf('viral', 30, { usual: USUAL.viral, users: 19 }) },
+    /viral has 19 users instead of 30 to 30/,
+  ],
+  ['a missing term with a label', { viral: right.viral, new: right.new, usual: right.usual }, /trending \(Trending, 40\) is missing/],
+  ['a missing term with a baseline', { viral: right.viral, trending: right.trending, new: right.new }, /usual \(30\) is missing/],
   [
     'a wrong order',
     { trending: right.trending, viral: right.viral, new: right.new, usual: right.usual },
     /trending \(92.8\d*\) is above viral \(120/,
   ],
   [
-    'the order by count',
+    'an order by count instead of score',
     { trending: right.trending, usual: right.usual, viral: right.viral, new: right.new },
     /usual \(39.6\d*\) is above viral/,
   ],
-])('%s is a fault', (_, entries, reason) => {
+])('%s is reported', (_, entries, reason) => {
   expect(faultsOf(entries)).toContainEqual(expect.stringMatching(reason))
 })
 

@@ -11,9 +11,9 @@ const RENEWAL_MS = 30_000
 const TERMS_PER_REGION = 40
 /**
  * Quotients of the count of a term in the preview and its usual count. The terms of a region get them in turn. A term
- * with undefined gets no baseline. Each quotient is about a third of the previous one, and the label Trending covers a
- * little more than a factor of three. There are therefore terms with each label and without a label, even if a few
- * times more or fewer tweets arrive than the preview contained.
+ * whose quotient is undefined gets no baseline. Each quotient is about a third of the previous one, and the label
+ * Trending covers a little more than a factor of three. There are therefore terms with each label and without a label,
+ * even if a few times more or fewer tweets arrive than the preview contained.
  */
 const QUOTIENTS = [40, 13.5, 4.5, undefined, 1.5, 0.5]
 /** How the usual counts of two consecutive hours differ. Without a difference, their interpolation would not matter. */
@@ -21,7 +21,7 @@ const ODD_HOUR_FACTOR = 1.5
 /** Hours for which baselines have usual counts, relative to the start: from before the test to long after its end. */
 const HOURS_BEFORE = 2
 const HOURS_AFTER = 24
-/** How long the regions that label terms from the beginning have had lists. */
+/** Age of the first list in the regions that label terms from the start of the test. */
 const LONG_AGO_HOURS = 30
 /** How soon after the start of the test some regions begin to label terms. */
 const LABELS_SOON_MS = 2 * RENEWAL_MS

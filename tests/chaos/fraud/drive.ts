@@ -24,7 +24,10 @@ export interface Driving {
   isReady(api: number): boolean
   /** Returns whether the round has ended. After that, the remaining planned requests are skipped. */
   isOver(): boolean
-  /** Maximum number of planned requests in progress, with their repetitions. Further requests start late. */
+  /**
+   * Maximum number of planned requests in progress. A request is in progress until its repetitions have ended. Further
+   * requests start late.
+   */
   readonly mostInProgress: number
 }
 

@@ -8,7 +8,7 @@ import { type BlockCall, RULE_ID, type ScoreCall, wasAnswered } from './requests
 const RULES_AFTER_MS = 10_000
 /** How soon every API must enforce a block, counted from the response to the block request. */
 const ENFORCED_AFTER_MS = 1_000
-/** How soon an API must follow Kafka again after Kafka or the API was down. */
+/** How soon an API must have caught up with Kafka after Kafka or the API was down. */
 const FOLLOWS_AGAIN_MS = 20_000
 /**
  * Statuses that a block request or a rule change may get during a fault. 0: the API was killed. 409: an earlier attempt

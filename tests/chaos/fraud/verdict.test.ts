@@ -184,11 +184,11 @@ test.each([400, 401, 429, 500, 503])('an answer with the status %i is reported',
   expect(faults(withScores(goodEvidence(), call(FIRST, NOON, undefined, { status })))).toHaveLength(1)
 })
 
-test('a 409 to a payment that has only one body is reported', () => {
+test('a 409 is reported if all requests for the payment had the same amount', () => {
   expect(faults(withScores(goodEvidence(), call(BLOCKED, NOON, undefined)))).toHaveLength(1)
 })
 
-test('a payment whose bodies all got a 409 is reported', () => {
+test('a payment is reported if all requests for it got a 409', () => {
   const lost: Payment = { id: 't9', user: 'u9' }
   const both = [call(lost, NOON, undefined), call({ ...lost, amount: 11 }, NOON, undefined)]
   expect(faults(withScores(goodEvidence(), ...both))).toHaveLength(1)
@@ -203,7 +203,7 @@ test('answers that take too long are reported, unless their API was stopped', ()
   expect(faults({ ...slow, inflicted: { apis: [stop], redis: [], kafka: [] } })).toEqual([])
 })
 
-test('a different answer to the same payment is reported, unless Redis was down or degraded in the answer names the answers', () => {
+test('a different answer to a repeated payment is reported, unless Redis was down or the degraded field contains answers', () => {
   const evidence = goodEvidence()
   const other = event(FIRST, { request_id: 'other' })
   const again = (answer: TxnScored) =>
@@ -213,13 +213,13 @@ test('a different answer to the same payment is reported, unless Redis was down 
   expect(faults(again({ ...other, degraded: ['answers', 'models'] }))).toEqual([])
 })
 
-test('accepting a second, different body of a payment is reported', () => {
+test('a payment is reported if it was accepted with two different amounts', () => {
   const evidence = goodEvidence()
   const [first] = evidence.calls.scores
   expect(faults(withScores(evidence, { ...first, amount: 12 }))).not.toEqual([])
 })
 
-test('an answer that is not in the log is reported, unless it says that it may be lost', () => {
+test('an answer that is not in the log is reported, unless its degraded field contains log', () => {
   const evidence = goodEvidence()
   const changedAnswer = (degraded: string[]) =>
     changed(evidence, 't2', (found) => ({ ...found, body: { ...found.body, risk_score: 999, degraded } }))
@@ -227,7 +227,7 @@ test('an answer that is not in the log is reported, unless it says that it may b
   expect(faults(changedAnswer(['log']))).toEqual([])
 })
 
-test('a payment that is approved a second after its user was blocked is reported, unless Kafka was down and degraded names the blocklist', () => {
+test('a payment that is approved more than a second after its user was blocked is reported, unless Kafka was down and the degraded field contains blocklist', () => {
   const evidence = goodEvidence()
   const approved = event(BLOCKED)
   const answered = (degraded: string[], from: number): Evidence => {
@@ -254,7 +254,7 @@ test('a payment that is blocked although nobody requested a block is reported', 
     expect(faults(withCalls(evidence, { blocks }))).toHaveLength(1)
 })
 
-test('a change that fails with a status that no outage explains is reported, and so are 20 changes that were all refused', () => {
+test('a block or rule change that fails with a status that no outage explains is reported, and so are 20 rule changes that were all refused', () => {
   const evidence = goodEvidence()
   const [block] = evidence.calls.blocks
   const [rule] = evidence.calls.rules
@@ -272,7 +272,7 @@ test('a change that fails with a status that no outage explains is reported, and
   expect(faults(withCalls(evidence, { rules: refusedRules }))).toEqual(['none of 20 requests of the kind rule change succeeded'])
 })
 
-test.each(['blocklist', 'rules'])('an answer whose degraded names %s is reported, unless Kafka was down', (part) => {
+test.each(['blocklist', 'rules'])('an answer whose degraded field contains %s is reported, unless Kafka was down', (part) => {
   const answer = event({ id: 't4', user: 'u4' }, { degraded: ['models', part] })
   const evidence = withScores(goodEvidence(), call({ id: 't4', user: 'u4' }, NOON, answer))
   const unreasonable = (given: Evidence) => faults(given).filter((fault) => fault.includes('neither Kafka nor the API was down'))
@@ -280,7 +280,7 @@ test.each(['blocklist', 'rules'])('an answer whose degraded names %s is reported
   expect(unreasonable({ ...evidence, inflicted: { apis: [], redis: [], kafka: [PROBLEM] } })).toEqual([])
 })
 
-test('a rule change that is lost or takes effect too late is reported, unless degraded in the late answer names the rules', () => {
+test('a lost rule change is reported, and so is an answer that uses outdated rules, unless its degraded field contains rules', () => {
   const evidence = goodEvidence()
   expect(faults(withLogs(evidence, { settings: [] }))).toHaveLength(1)
   const late = (degraded: string[]) => {
@@ -293,7 +293,7 @@ test('a rule change that is lost or takes effect too late is reported, unless de
 })
 
 test.each(['decision', 'risk_score', 'risk_level', 'requires_3ds', 'reason', 'triggered_rules', 'shadow_rules'] as const)(
-  'a decision whose %s does not follow from what was logged is reported',
+  'a decision whose %s does not follow from the logged inputs is reported',
   (name) => {
     const wrong = {
       decision: 'REVIEW',
@@ -310,14 +310,17 @@ test.each(['decision', 'risk_score', 'risk_level', 'requires_3ds', 'reason', 'tr
   },
 )
 
-test.each(['models', 'profiles'])('a score without %s whose degraded does not name them is reported', (part) => {
-  const evidence = goodEvidence()
-  const silent = evidence.logs.scored.map((each) => ({
-    ...each,
-    value: { ...each.value, degraded: each.value.degraded.filter((one) => one !== part) },
-  }))
-  expect(faults(withLogs(evidence, { scored: silent })).some((fault) => fault.includes(`without ${part}`))).toBe(true)
-})
+test.each(['models', 'profiles'])(
+  'a payment that was scored without %s is reported if its degraded field does not contain them',
+  (part) => {
+    const evidence = goodEvidence()
+    const silent = evidence.logs.scored.map((each) => ({
+      ...each,
+      value: { ...each.value, degraded: each.value.degraded.filter((one) => one !== part) },
+    }))
+    expect(faults(withLogs(evidence, { scored: silent })).some((fault) => fault.includes(`without ${part}`))).toBe(true)
+  },
+)
 
 test.each(['ruleset_version', 'policy_version'] as const)('a decision by an unknown %s is reported', (name) => {
   const evidence = goodEvidence()
@@ -331,7 +334,7 @@ test.each(['transactions', 'features', 'feedback', 'cases'] as const)('a lost or
   for (const wrong of [rows.slice(1), [...rows, rows[0]]]) expect(faults(withTables(evidence, { [name]: wrong }))).not.toEqual([])
 })
 
-test('a row that does not contain the first answer is reported', () => {
+test('a row of the table of transactions is reported if it contains a later answer than the first', () => {
   const evidence = goodEvidence()
   const later = event(FIRST, { request_id: 'later', scored_at: NOON + 1 })
   const both = withLogs(evidence, { scored: [...evidence.logs.scored, logged('u1', later)] })
@@ -340,7 +343,7 @@ test('a row that does not contain the first answer is reported', () => {
   expect(faults(withTables(both, { transactions: rows }))).toHaveLength(1)
 })
 
-test('an event of a payment that nobody sent is reported', () => {
+test('a logged payment that nobody sent is reported', () => {
   const evidence = goodEvidence()
   const scores = evidence.calls.scores.filter(({ payment }) => payment.id !== 't3')
   expect(faults(withCalls(evidence, { scores }))).toEqual(['the log has transaction t3, which nobody sent'])

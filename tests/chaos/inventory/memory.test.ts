@@ -53,7 +53,7 @@ async function play(seed: number): Promise<Played> {
 }
 
 test.each(Array.from({ length: seeds }, (_, index) => from + index))(
-  'seed %i: with crashes, lost commands and lost answers, stock follows from the log, and nothing is sold twice',
+  'seed %i: with crashes, lost commands and lost answers, stock agrees with the log, and nothing is sold twice',
   async (seed) => {
     const { log, outages, otherAnswers } = await play(seed)
     const { faults, open } = judgeStock(log, outages)

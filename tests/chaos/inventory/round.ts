@@ -12,7 +12,10 @@ import { APIS, type Plan } from './plan.ts'
 import { judgeStock, type Outage } from './verdict.ts'
 
 const LONGEST_REPEAT_MS = 8_000
-/** Kinds of movements that the log must contain. If all requests were refused, the other checks could not fail. */
+/**
+ * Kinds of movements that the log must contain. Without this check, a round in which all requests were refused would
+ * pass.
+ */
 const NEEDED = ['RECEIVE', 'RESERVE', 'DEDUCT'] as const
 
 export interface Evidence {

@@ -138,8 +138,8 @@ function foldPartition(log: StockLog): StockFold {
   for (const left of outcomes.values()) for (const { value } of left) takeLeft(value)
 
   /**
-   * Checks a cart's outcome that moved no stock. For an extension, this is always right, and for a deduction never. For
-   * other outcomes, it is right only if the cart's reservation had already expired.
+   * Checks an outcome of a cart for which the log has no movement. An extension never moves stock, and a deduction
+   * always does. The other outcomes move no stock only if the cart's reservation had already expired.
    */
   function takeLeft(outcome: CartOutcome): void {
     if (outcome.outcome === 'EXTENDED') return

@@ -1,7 +1,6 @@
 /**
- * Model of stock without any code of the service. It uses plain lists that are searched from the beginning. The
- * property test of the decisions compares every answer with this model, and the verdict of a chaos run replays the log
- * against it.
+ * Model of stock that shares no code with the service. It uses plain lists and linear searches. The property test of
+ * the decisions compares every answer with this model, and the verdict of a chaos run replays the log against it.
  */
 import type { InventoryAnswer } from '../../../schemas/catalog/inventory/flow.ts'
 import type { CartOutcome, InventoryChange, InventoryCommand, StockLine } from '../../../schemas/catalog/types.ts'
@@ -18,7 +17,7 @@ interface ModelRow {
   available: number
   reserved: number
   version: number
-  /** Sum of all received units and of all adjustments, which may be negative. */
+  /** Sum of all received units and all adjustments. An adjustment may be negative. */
   received: number
   /** Number of units that were deducted. */
   sold: number

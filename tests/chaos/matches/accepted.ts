@@ -61,7 +61,7 @@ function judged(one: Asked, evidence: Evidence): 'right' | 'excused' | 'wrong' {
   return mayBeAway ? 'excused' : 'wrong'
 }
 
-/** Returns whether the user has deleted their profile and may not have reported a place since. */
+/** Returns whether the user may have had no place during the request, because they had deleted their profile. */
 function mayLackPlace(one: Asked, evidence: Evidence): boolean {
   const absence = absencesOf(evidence).find(({ user }) => user === one.user)
   if (absence === undefined) return false
@@ -90,7 +90,7 @@ function swipesInLog({ asked, logs }: Evidence): string[] {
 
 /**
  * Finds swipes that are in the log too often. A swipe may be repeated only if its request was repeated, or if an API
- * was killed before it stored Kafka's acknowledgement. Each kill may repeat the records of all requests.
+ * was killed before it stored Kafka's acknowledgement. Each kill may add another record for each of the requests.
  */
 function repetitions({ asked, logs, inflicted }: Evidence): string[] {
   const requests = Map.groupBy(asked.filter(isAccepted), ({ body }) => body?.swipe_id as string | undefined)

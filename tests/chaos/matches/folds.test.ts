@@ -103,7 +103,7 @@ test('a block soon after a like may be processed before or after the match, and 
   expect(new Set(ends.map(({ matchedAt, hasEnded }) => `${matchedAt} ${hasEnded}`))).toEqual(new Set(['undefined false', '2000 true']))
 })
 
-test('the answer to a request to end a match shows whether there was a match', () => {
+test('the answer to a request to end a match shows whether the match existed at that time', () => {
   const swipes = [pairSwipe(ANN, BOB, 'RIGHT', 1_000), pairSwipe(BOB, ANN, 'RIGHT', 2_000)]
   const command: PairCommand = {
     action: 'unmatch',

@@ -25,7 +25,7 @@ export interface MemoryView {
   /** Stores a note that the API writes when one user may no longer see another user, or may see them again. */
   note(partition: number, userId: string, severance: Severance): void
   listsOf(userId: string, users: readonly string[], partitionOf: (userId: string) => number): Promise<Lists | undefined>
-  /** Returns the keys of all texts, and of all hashes that are not empty. */
+  /** Returns the keys of all string values, and of all hashes that are not empty. */
   keys(): string[]
 }
 

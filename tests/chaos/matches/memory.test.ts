@@ -292,7 +292,7 @@ function* merged<T>(lists: readonly (readonly T[])[], random: () => number): Gen
 }
 
 test.each(Array.from({ length: seeds }, (_, index) => from + index))(
-  'seed %i: on several partitions and workers, with users who leave and return, every result follows from the log',
+  'seed %i: on several partitions and workers, with users who leave and return, every result agrees with the log',
   async (seed) => {
     const { showScores, evidence } = await play(seed)
     const endsAt = Date.now() + SETTLED_WITHIN_MS

@@ -80,7 +80,8 @@ export async function playRound(system: MatchesSystem, plan: Plan, town: number,
   for (const episode of onlyRefused(plan.episodes, asked)) await perform(episode, { clients, detector })
   await recover(apis, system.workers)
   const during = [...asked]
-  // All users with a profile report a place, because the pipeline outputs a user's score only after that.
+  // All users with a profile report a place, because the pipeline outputs a user's score only after the user has
+  // reported a place.
   const gone = new Set(plan.departures.filter(({ returns }) => !returns).map(({ user }) => clients[user].id))
   const present = clients.filter(({ id }) => !gone.has(id))
   await Promise.all(present.map((who, index) => locate(who, index, here)))

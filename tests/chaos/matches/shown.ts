@@ -123,9 +123,9 @@ function inclusions({ logs, view }: Evidence): Map<string, number> {
 const RECONNECT_MS = 2_000
 
 /**
- * Returns whether the note of a swipe may be missing from Redis. Apart from faults of Redis itself, this happens to an
- * API that starts while Kafka is down. It reads the view's partition count from Redis, so after Redis was emptied, it
- * cannot store notes until Kafka is back.
+ * Returns whether the note of a swipe may be missing from Redis. Apart from faults of Redis itself, a note may be
+ * missing because its API started while Kafka was down and Redis was empty. Such an API cannot read the view's
+ * partition count from Redis, so it cannot store notes until Kafka is back.
  */
 function mayBeForgotten(swipe: Asked, list: Asked, { inflicted }: Evidence): boolean {
   const starts = inflicted.apiStarts.filter(({ api, at }) => api === swipe.api && at <= swipe.to)

@@ -151,7 +151,7 @@ test('an episode is repeated only if all requests of a kind were refused', () =>
   expect(onlyRefused(episodes, [])).toEqual([])
 })
 
-test('a swipe that is in the log more often than it can have been written is reported', () => {
+test('a swipe that was sent once but is in the log twice is reported, unless an API was killed', () => {
   const evidence = goodEvidence()
   const { swipeEvents } = evidence.logs
   const twice = withLog(evidence, { swipeEvents: [...swipeEvents, swipeEvents[0]] })
@@ -241,7 +241,7 @@ test('a trace of a deleted user in lists, tables or Redis is reported, but a blo
   }
 })
 
-test('swipes of a user who left may be missing, but not invented or repeated, and swipes of other users must count', () => {
+test('swipes of a user who left may be missing from match-swipes, but not invented or repeated, and swipes of other users must be in it', () => {
   const evidence = withoutBob()
   const { matchSwipes } = evidence.logs
   const of = (user: string) => matchSwipes.findIndex(({ value }) => value.swiper_id === user)
@@ -278,7 +278,7 @@ test('a block ends when the blocking user leaves, and an ended match separates i
   expect(shown(withAsked(ended(BOB), look(CAT, ANN, 7_000))).faults).toHaveLength(1)
 })
 
-test('a swipe after the return need not score if the same swipe was made while the user was leaving', () => {
+test('if a user makes the same swipe while leaving and after returning, either or both of the swipes may score', () => {
   const evidence = goodEvidence()
   const [during, after] = [swipe(CAT, ANN, 'LEFT', 6_002), swipe(CAT, ANN, 'LEFT', 8_000)]
   const leave = asked('leave', CAT, 6_000, { status: 204 })
@@ -296,7 +296,7 @@ test('a swipe after the return need not score if the same swipe was made while t
   expect(scoredBy(during, during)).not.toEqual([])
 })
 
-test('a swipe that need not score may have the same direction and time as a swipe that must score', () => {
+test('if a certain and an uncertain swipe have the same direction and time, one or two scores are accepted, but not three', () => {
   const evidence = goodEvidence()
   const { swipeEvents, scored } = evidence.logs
   const certain = swipeEvents.find(({ value }) => value.target_id === CAT && value.swiper_id === ANN)!.value

@@ -4,7 +4,7 @@ import type { Call, CallKind } from './evidence.ts'
 import { APIS, type Plan, type PlannedAction, type PlannedCall, type PlannedEvent } from './plan.ts'
 
 /**
- * Maximum number of attempts until a write is accepted. All attempts together outlast a fault, which takes a few
+ * Maximum number of attempts for a write that is not accepted. All attempts together outlast a fault, which takes a few
  * seconds.
  */
 const ATTEMPTS = 60

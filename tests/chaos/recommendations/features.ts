@@ -64,9 +64,10 @@ function compared(what: string, { user, expected, own, logs }: Known, is: UserSe
 }
 
 /**
- * Checks the items that were shown without being chosen. Lists and the events that remove items from this set are in
- * different topics, so the exact result depends on the order in which the pipeline read them. Whatever this order is,
- * the features contain those of the last 100 shown items that the user did not view, and no items that were not shown.
+ * Checks the field `shown`: items from served lists that the user has not viewed. Served lists and the events that
+ * remove items from this field are in different topics, so the exact result depends on the order in which the pipeline
+ * read them. In any order, the field contains those of the last 100 shown items that the user did not view, and no
+ * items that were not shown.
  */
 function shown(what: string, { user, own, logs }: Omit<Known, 'expected'>, is: UserSelf): string[] {
   const listed = logs.served

@@ -41,14 +41,18 @@ test.each([
     'connect failed\nthe worker stopped: no schema\n{"msg":"an error while stopping"}\n',
     'the worker stopped: no schema',
   ],
-  ['otherwise the last error', 'java.io.IOException: no space\n\tat java.io.File failed\nended\n', 'java.io.IOException: no space'],
-  ['otherwise the last line', 'one\ntwo\n', 'two'],
   [
-    'all invalid settings in one line',
+    'the last error, if there is no such message',
+    'java.io.IOException: no space\n\tat java.io.File failed\nended\n',
+    'java.io.IOException: no space',
+  ],
+  ['the last line, if there is no error either', 'one\ntwo\n', 'two'],
+  [
+    'one line with all invalid settings',
     'the API cannot start: invalid settings:\n  LOG_LEVEL: is not one of a, b\n  API_HOST: cannot be used\n',
     'the API cannot start: invalid settings: LOG_LEVEL: is not one of a, b; API_HOST: cannot be used',
   ],
-])('the reason why a process did not start: %s', (_what, text, reason) => {
+])('the reported reason why a process did not start is %s', (_what, text, reason) => {
   const logFile = join(guardedFolder().path, 'log')
   writeFileSync(logFile, text)
   expect(faultInLog(logFile)).toBe(reason)

@@ -79,7 +79,7 @@ test('the local stack passes on the chosen services, and a list that contains `a
   expect(localConfig({})).toMatchObject({ pipelines: undefined, apiServices: undefined })
 })
 
-test('ports of services count as ports of the local stack', () => {
+test('SHORT_PORT is checked like all other ports, and determines the default of SHORT_DOMAINS', () => {
   const defaults = localConfig({})
   expect([defaults.servicePorts, defaults.serviceEnv]).toEqual([{ SHORT_PORT: 8090 }, { SHORT_DOMAINS: 'localhost:8090' }])
   expect(localConfig({ SHORT_PORT: '9000' }).serviceEnv).toEqual({ SHORT_DOMAINS: 'localhost:9000' })

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => void server.close())
 
 test.each<PartKind>(['registry', 'clickhouse', 'search'])(
-  'an external %s counts as healthy only with the user and the password from its address',
+  'an external %s that requires a password counts as healthy only if its address contains the right user and password',
   async (kind) => {
     expect(await isHealthy(kind, `http://user:pass%2Fword@${host}`)).toBe(true)
     expect(await isHealthy(kind, `http://user:wrong@${host}`)).toBe(false)

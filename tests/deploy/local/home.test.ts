@@ -13,7 +13,7 @@ function folder(): string {
   return join(path, 'home')
 }
 
-test('a folder is created, marked, and recognized later', () => {
+test('a data folder is created, marked, and recognized later', () => {
   const path = folder()
   expect(findHome(path)).toBeUndefined()
   const home = openHome(path)
@@ -21,7 +21,7 @@ test('a folder is created, marked, and recognized later', () => {
   expect(findHome(path)).toEqual(home)
 })
 
-test('only the owner of the folder may open it, even if an earlier version of Millrace created it', () => {
+test('only the owner of a data folder may open it, even if an earlier version of Millrace created it', () => {
   const path = folder()
   mkdirSync(path, { recursive: true, mode: 0o755 })
   openHome(path)
@@ -45,7 +45,7 @@ test('a missing folder, a data folder, and a folder with files from the setup or
   expect(() => assertNotForeign(path)).not.toThrow()
 })
 
-test('the error names the setting if the folder cannot be created', () => {
+test('if the data folder cannot be created, the error names the setting MILLRACE_HOME', () => {
   expect(() => openHome('/dev/null/home')).toThrow(HomeError)
   expect(() => openHome('/dev/null/home')).toThrow(/MILLRACE_HOME/)
 })
@@ -74,7 +74,7 @@ test('a reset deletes the data even if a draft lock file was left behind when np
   expect(existsSync(home.data)).toBe(false)
 })
 
-test('taking a lock removes drafts that killed starts left behind', () => {
+test('taking a lock removes draft lock files that killed starts left behind', () => {
   const home = openHome(folder())
   writeFileSync(join(home.path, 'lock.4711'), '')
   const unlock = lockHome(home)

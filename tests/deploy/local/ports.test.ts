@@ -30,7 +30,7 @@ test('a port on which a server listens is not returned', async () => {
   server.close()
 })
 
-test('a port that only root may use is not reported as taken', ({ skip }) => {
+test('a port that only root may use is reported as forbidden, not as in use', ({ skip }) => {
   const port = Number(readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8')) - 1
   skip(port < 1, 'any user may use all ports of this machine')
   const script = `

@@ -7,7 +7,7 @@ import { unreadyParts } from '../../../deploy/local/unready-parts.ts'
 /** A time limit that no test reaches. */
 const PATIENT_MS = 30_000
 
-/** Starts a process that becomes ready at the given check, and until then names a missing part. */
+/** Starts a fake process that is ready from the given check on. Before that, it names a missing part. */
 async function part(name: string, kind: RunPart['kind'], readyAt: number) {
   const state = { checks: 0 }
   const server = createServer((_request, response) => {

@@ -188,7 +188,7 @@ test('a parameter, a header or the client can set the database', async () => {
   expect(await rows(`SELECT a FROM ${database}.here`)).toEqual([{ a: 1 }])
 })
 
-test('GET is read-only, and the format comes from the query, the parameter or the header', async () => {
+test('a GET request cannot insert rows, and the query, a parameter or a header determines the output format', async () => {
   const t = await table('n UInt32')
   const insert = await request(`/?query=${encodeURIComponent(`INSERT INTO ${t} VALUES (1)`)}`)
   expect(insert.status).toBe(403)

@@ -64,7 +64,7 @@ const key = { 'x-clickhouse-user': 'default', 'x-clickhouse-key': PASSWORD }
 const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` })
 
 test.each([[{ origin: 'https://evil.example' }], [{ 'sec-fetch-site': 'cross-site' }], [{ host: 'rebound.example' }]])(
-  'a web page that sends %j runs nothing, even if it knows the password',
+  'a request from another web page (%j) is refused and runs nothing, even with the right password',
   async (headers) => {
     const { ran, post } = await served()
     const { status, text } = await post({ ...key, ...headers })
@@ -79,7 +79,7 @@ test.each([
   ['a wrong user', { 'x-clickhouse-user': 'admin', 'x-clickhouse-key': PASSWORD }, '/'],
   ['a wrong password as basic authentication', basic('default:wrong'), '/'],
   ['a wrong password in the URL', {}, '/?password=wrong'],
-])('a query with %s runs nothing', async (_what, headers, path) => {
+])('a query with %s is refused and does not run', async (_what, headers, path) => {
   const { ran, post } = await served()
   const { status, text } = await post(headers as Record<string, string>, path)
   expect([status, ran]).toEqual([403, []])

@@ -48,7 +48,7 @@ test('the jars are downloaded once, and again only if one of them is damaged', a
   expect(calls()).toBe(2)
 })
 
-test("a failed download is reported with Maven's reason, and leaves nothing that looks complete", async () => {
+test("a failed download is reported with Maven's reason, and leaves no files", async () => {
   maven('printf half > "$OUT/broker.jar"; echo "[ERROR] Could not transfer artifact x: Connection refused"; exit 1')
   await expect(ensureKafkaJars(tools, pins)).rejects.toThrow(
     'the Kafka broker could not be downloaded from Maven Central: Could not transfer artifact x: Connection refused. Check the network and start again',

@@ -55,7 +55,7 @@ test('schemas that differ in documentation, aliases, defaults or logical types h
   expect(new Set(texts).size).toBe(texts.length)
 })
 
-test('a long default beyond 2^53 keeps its digits', () => {
+test('the default of a field of type long keeps its digits, even beyond 2^53', () => {
   const text = '{"type":"record","name":"R","fields":[{"name":"n","type":"long","default":9223372036854775807}]}'
   expect(canonical(text)).toBe(text)
 })

@@ -45,7 +45,7 @@ const READABLE: [what: string, reader: Json, writer: Json][] = [
   ['a logical type added', { type: 'long', logicalType: 'timestamp-millis' }, 'long'],
 ]
 
-test.each(READABLE)('%s is readable', (_what, reader, writer) => {
+test.each(READABLE)('the check finds %s readable', (_what, reader, writer) => {
   expect(found(reader, writer)).toEqual([])
 })
 

@@ -215,7 +215,7 @@ test('a schema can be checked against one version or according to the compatibil
   expect(await call('POST', '/compatibility/subjects/s/versions/9', V1)).toEqual(refused(40402))
 })
 
-test('the level can be set globally and per subject, and each setting can be removed again', async () => {
+test('the compatibility level can be set globally and per subject, and each setting can be removed again', async () => {
   expect(await call('GET', '/config')).toEqual(ok({ compatibilityLevel: 'BACKWARD' }))
   expect(await call('PUT', '/config', { compatibility: 'FULL' })).toEqual(ok({ compatibility: 'FULL' }))
   expect(await call('GET', '/config/s?defaultToGlobal=true')).toEqual(ok({ compatibilityLevel: 'FULL' }))
@@ -267,7 +267,7 @@ test.each([
   ['subject', '/subjects/s', '/subjects/s?permanent=true'],
   ['version', '/subjects/s/versions/1', '/subjects/s/versions/1?permanent=true'],
 ])(
-  'an id is never assigned again after a permanent deletion of its %s, even if compaction removes its records',
+  'a schema id is never assigned again after a permanent deletion of its %s, even if compaction removes its records',
   async (_what, soft, permanent) => {
     await register('s', V1)
     await call('DELETE', soft)
@@ -380,7 +380,7 @@ test('subjects may contain slashes and spaces', async () => {
 })
 
 test.each([[{ origin: 'https://evil.example' }], [{ 'sec-fetch-site': 'cross-site' }], [{ host: 'rebound.example' }]])(
-  'a web page that sends %j registers nothing',
+  'a request from another web page (%j) is refused and registers nothing',
   async (headers) => {
     const init = { method: 'POST', body: JSON.stringify(V1), headers: headers as Record<string, string> }
     expect((await app.request('/subjects/s/versions', init)).status).toBe(403)

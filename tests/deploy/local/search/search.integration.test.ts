@@ -44,7 +44,7 @@ async function newIndex(base: string): Promise<string> {
 
 const FROM_A_PAGE: [string, Record<string, string>][] = [
   ['another origin', { origin: 'https://page.example' }],
-  ['its own origin', { origin: 'http://127.0.0.1' }],
+  ['the origin of the server', { origin: 'http://127.0.0.1' }],
   ['no origin (null)', { origin: 'null' }],
   ['an image or a link', { 'sec-fetch-site': 'cross-site' }],
   ['an address that a person opened', { 'sec-fetch-site': 'none' }],
@@ -81,17 +81,17 @@ test.each(FROM_A_PAGE)('a web page can neither read nor change anything: %s', as
   expect((await send(url, `${index}/_source/1`)).text).toBe('{"word":"secret"}')
 })
 
-test('a preflight request allows nothing', async () => {
+test('the response to a preflight request allows nothing', async () => {
   const headers = { origin: 'https://page.example', 'access-control-request-method': 'DELETE' }
   const answer = await send(url, 'anything', { method: 'OPTIONS', headers })
   expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
 })
 
-test.each(['localhost', 'LOCALHOST:9200', '127.0.0.1', '[::1]:9200'])('programs can reach the server as %s', async (host) => {
+test.each(['localhost', 'LOCALHOST:9200', '127.0.0.1', '[::1]:9200'])('requests of programs to the host %s are accepted', async (host) => {
   expect(await send(url, '/', { headers: { host } })).toMatchObject({ status: 200 })
 })
 
-test('a write does not create an index that does not exist', async () => {
+test('a write to a missing index is refused with 404', async () => {
   const body = '{"word":"x"}'
   expect(await send(url, `${uniqueName('missing')}/_doc/1`, { method: 'PUT', headers: JSON_BODY, body })).toMatchObject({ status: 404 })
 })
