@@ -9,7 +9,7 @@ export interface RedisPlace {
   readonly cluster: boolean
 }
 
-/** Options of a connection. `settings` are the options of ioredis in which the kinds of clients differ. */
+/** Options of a connection. `settings` are the ioredis options that differ between the kinds of clients. */
 export interface ConnectionOptions extends RedisPlace {
   readonly settings: RedisOptions
   readonly onLost: (reason: string) => void

@@ -19,7 +19,7 @@ test('the default configuration is for the local stack, with the development key
   expect(namesOf({})).toEqual(['trends', 'links', 'snippets', 'matches', 'fraud', 'catalog', 'recommendations', 'limits'])
 })
 
-test('lists are split, and an empty variable counts as unset', () => {
+test('lists are split at their commas, and an empty variable counts as unset', () => {
   const config = readApiConfig({ KAFKA_BROKERS: 'a:1, b:2,', API_SERVICES: 'trends', API_PORT: '', REDIS_CLUSTER: '1' })
   expect([config.kafka.brokers, config.port, config.state.redisCluster]).toEqual([['a:1', 'b:2'], 8080, true])
   expect(namesOf({ API_SERVICES: 'trends' })).toEqual(['trends'])
@@ -75,7 +75,7 @@ test('the name of the country header is case-insensitive', () => {
   expect(() => readApiConfig({ CLICKS_COUNTRY_HEADER: 'a b' })).toThrow('CLICKS_COUNTRY_HEADER: must be the name of a header')
 })
 
-test('a short domain is a host or a whole address', () => {
+test('a short domain may be given as a host or as a URL', () => {
   expect(linksSettings({ SHORT_DOMAINS: 'sho.rt, https://GO.example/,localhost:8090' }).domains).toEqual([
     'http://sho.rt',
     'https://go.example',
@@ -161,7 +161,7 @@ test.each([
   },
 )
 
-test('images are stored separately from other blobs by default, in a folder or in a bucket', () => {
+test('images are stored separately from other blobs by default, and may be stored at a location whose name only begins with that of the blobs', () => {
   const { blobs, images } = readApiConfig({}).state
   expect(images.url).not.toBe(blobs.url)
   const beside = { BLOBS_URL: 's3://bucket/blobs', IMAGES_URL: 's3://bucket/blobs-of-images' }

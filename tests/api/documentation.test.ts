@@ -97,7 +97,7 @@ describe('/openapi.json', () => {
     expect([...byName].filter(([, contents]) => contents.size > 1).map(([schema]) => schema)).toEqual([])
   })
 
-  test.each(apiServices.map(({ name }) => name))('says of each field of %s that may be null that it may be null', async (name) => {
+  test.each(apiServices.map(({ name }) => name))('declares each nullable field of %s as nullable', async (name) => {
     const { service } = await serviceOnFakes(name)
     const schemas = service.routes.flatMap(({ definition: { body, answers } }) => [
       ...(body === undefined ? [] : [body]),
@@ -168,7 +168,7 @@ describe('/openapi.json', () => {
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  test('can be cached and revalidated', async () => {
+  test('can be revalidated with its ETag', async () => {
     const { app, response } = await documented()
     const etag = response.headers.get('etag')!
     expect((await app.request('/openapi.json', { headers: { 'if-none-match': etag } })).status).toBe(304)

@@ -40,8 +40,8 @@ export async function readProduct(
 
 /**
  * Reads a product as the text that the view stores. If two texts are equal, the products are equal. Returns
- * NOT_CAUGHT_UP while the view is being filled. Until then, a missing product may exist, and a product that the view
- * contains may have been changed or deleted since.
+ * NOT_CAUGHT_UP while the view is being filled. Until the view is complete, a missing product may exist, and a product
+ * that the view contains may have been changed or deleted by a record that the view does not include yet.
  */
 export async function readProductText(
   reader: Pick<ViewReader, 'get'>,

@@ -45,8 +45,8 @@ end
  * 5. amount to add to the counter
  * 6. number of counters at which counters of seconds are joined into counters of minutes
  * 7. first minute to keep when seconds are joined
- * 8. a transaction is still in flight if it was added at or after this time, seconds since 1970
- * 9. and following: for each entity, the row of the transaction, or an empty text to only read the entity
+ * 8. time in seconds since 1970: transactions that were added earlier are no longer in flight
+ * 9. and following: for each entity, the row of the transaction, or an empty string if the entity is only read
  *
  * Returns the flag; for each entity, the profile and the transactions in flight; for each entity, the counters as
  * alternating fields and values.

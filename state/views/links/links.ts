@@ -77,8 +77,8 @@ export function parseLink(text: string): LinkRecord {
 
 /**
  * Reads a link together with the caught-up flag; a reader that shares commands needs one command for both. Returns
- * NOT_CAUGHT_UP while the view is being filled. Until then, a missing link may exist, and a link that the view contains
- * may have been deleted or switched off since the record that the view has applied.
+ * NOT_CAUGHT_UP while the view is being filled. Until the view is complete, a missing link may exist, and a link that
+ * the view contains may have been deleted or switched off by a record that the view does not include yet.
  */
 export async function readLink(
   reader: Pick<ViewReader, 'get'>,

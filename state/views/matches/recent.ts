@@ -150,7 +150,7 @@ export function isSeveredNote(value: string | null): boolean {
 }
 
 /**
- * Returns the version up to which a sink removes a note.
+ * Returns the newest version of a note that a sink removes. Notes about later decisions have newer versions and remain.
  * @param at time up to which the view includes all decisions, epoch ms
  */
 export function severedVersion(at: number): FieldVersion {
@@ -192,7 +192,10 @@ export function swipeField(targetId: string): string {
   return SWIPE + targetId
 }
 
-/** Returns the version of a swipe's field. A sink that has applied the swipe removes the field up to this version. */
+/**
+ * Returns the version of a swipe's field. A sink that has applied the swipe removes the field if it has this version or
+ * an older one.
+ */
 export function swipeVersion(at: number, swipeId: string): FieldVersion {
   return { number: at, text: swipeId }
 }
@@ -220,8 +223,9 @@ export function liftingOperations(key: string, field: string, until: number, now
 }
 
 /**
- * Returns the operations that write a field and extend the life of the hash. Returns no operation if the time is so
- * long ago that no API process can still note an earlier time. When the view is rebuilt, most records are that old.
+ * Returns the operations that write a field and extend the life of the hash. Returns none if the time `number` is at
+ * least RECENT_KEPT_MS ago, because no API process still notes events from before such a time. When the view is
+ * rebuilt, most records are that old.
  */
 function noted(key: string, field: string, number: number, value: string, now: number): ViewOperation[] {
   if (now - number >= RECENT_KEPT_MS) return []

@@ -90,8 +90,9 @@ function profileOperations(partition: number, userId: string, profile: MatchProf
 }
 
 /**
- * Keys that the API writes, apart from recent events. The times of jumps are not included. They expire within an hour,
- * and if they were deleted, a user could evade the limit on jumps by deleting and recreating the profile.
+ * Returns the keys of the data that the API writes and that is deleted together with the profile. Recent events are not
+ * included, because some of them remain. The times of jumps are not included either. They expire within an hour, and if
+ * they were deleted, a user could evade the limit on jumps by deleting and recreating the profile.
  */
 function notedKeys({ stack, building, refill, resume }: UserKeys): string[] {
   return [stack, building, refill, resume]

@@ -363,7 +363,7 @@ export function viewerAt(state: Pick<UserState, 'profile' | 'self'>, place: Plac
   }
 }
 
-/** Why a user may not see another user, apart from the filters. */
+/** A reason, other than a filter, why a user may not see another user. */
 export type Exclusion = 'swiped' | 'matched' | Cause
 
 /**

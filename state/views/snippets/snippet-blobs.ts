@@ -18,7 +18,7 @@ export const snippetBlobsView: View<string, BlobReferences> = { name: SNIPPET_BL
 function operationsFor(partition: number, hash: string, references: BlobReferences | null, context?: ViewContext): ViewOperation[] {
   const key = blobKey(partition, hash)
   if (references !== null) return [{ op: 'set', key, value: String(references.snippets) }]
-  // Records without a hash only make the broker close a segment.
+  // A record whose key is not a hash is about no blob. Such records only make the broker close a segment.
   if (!HASH.test(hash)) return [{ op: 'del', key }]
   return [
     { op: 'del', key },

@@ -159,8 +159,8 @@ function snippetRecord(snippet: Snippet): SnippetRecord {
 }
 
 /**
- * Reads a snippet. Returns NOT_CAUGHT_UP while the view is being filled. Until then, a missing snippet may exist, and a
- * snippet that the view contains may have been deleted since the record that the view has applied.
+ * Reads a snippet. Returns NOT_CAUGHT_UP while the view is being filled. Until the view is complete, a missing snippet
+ * may exist, and a snippet that the view contains may have been deleted by a record that the view does not include yet.
  */
 export async function readSnippet(
   reader: ListReader,
@@ -274,7 +274,7 @@ async function pageOf(
   return snippets === NOT_CAUGHT_UP ? NOT_CAUGHT_UP : { total, snippets }
 }
 
-/** Maximum number of versions after the first that are returned. If there are more, only the newest are. */
+/** Maximum number of versions after the first that are returned. If there are more, only the newest are returned. */
 export const MAX_VERSIONS = 100
 
 /** Returns the newest versions after a first version, at most MAX_VERSIONS, oldest first. */

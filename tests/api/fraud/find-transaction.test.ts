@@ -28,7 +28,7 @@ test('while ClickHouse hangs, a transaction that Redis has is found soon, withou
   expect(await finder.withFeedback('t1')).toEqual({ scored: kept, feedback: null })
 })
 
-test('a verdict about a transaction that Redis has does not wait for ClickHouse', async () => {
+test('the lookup of a transaction for a verdict does not query ClickHouse if Redis has the transaction', async () => {
   const { reader, asked } = hangingTables()
   expect(await transactionFinder({ answers, tables: reader }).scored('t1')).toEqual(kept)
   expect(asked).toEqual([])

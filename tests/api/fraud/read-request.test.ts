@@ -106,14 +106,18 @@ test.each([
   ['an amount as text', { amount: '20' }, 'body.amount'],
   ['no amount', { amount: undefined }, 'body.amount'],
   ['a currency in small letters', { currency: 'usd' }, 'body.currency'],
-  ['more than 50 characters', { transaction_id: 'x'.repeat(51) }, 'body.transaction_id'],
+  ['a transaction_id of more than 50 characters', { transaction_id: 'x'.repeat(51) }, 'body.transaction_id'],
   ['a time without an offset', { timestamp: '2026-01-15T12:00:00' }, 'body.timestamp'],
   ['a day that does not exist', { timestamp: '2026-02-30T12:00:00Z' }, 'body.timestamp'],
-  ['epoch seconds', { timestamp: NOW / 1000 }, 'body.timestamp'],
-  ['just over 5 minutes ahead', { timestamp: new Date(NOW + 300_001).toISOString() }, 'body.timestamp'],
-  ['just over 7 days ago', { timestamp: new Date(NOW - 604_800_001).toISOString() }, 'body.timestamp'],
+  ['a timestamp in epoch seconds', { timestamp: NOW / 1000 }, 'body.timestamp'],
+  ['a timestamp just over 5 minutes in the future', { timestamp: new Date(NOW + 300_001).toISOString() }, 'body.timestamp'],
+  ['a timestamp just over 7 days ago', { timestamp: new Date(NOW - 604_800_001).toISOString() }, 'body.timestamp'],
   ['no payer', { payer: undefined }, 'body.payer'],
-  ['a letter that becomes two capital letters', { payer: { user_id: 'u1', country: '\ufb01' } }, 'body.payer.country'],
+  [
+    'a country of one character that becomes two letters in upper case',
+    { payer: { user_id: 'u1', country: '\ufb01' } },
+    'body.payer.country',
+  ],
   ['a place without a longitude', { device: { geo_location: { lat: 1 } } }, 'body.device.geo_location.lng'],
 ])('%s: the request is refused', (_what, change, path) => {
   expect(refusal({ ...LEAST, ...change })).toMatchObject({ code: 'invalid_request', paths: [path] })

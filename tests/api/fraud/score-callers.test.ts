@@ -138,7 +138,7 @@ test('a connection from an address in SCORE_GATEWAYS is enough; a forwarded addr
   expect(await statusOf(elsewhere.plain, { 'x-forwarded-for': '203.0.113.7' })).toBe(401)
 })
 
-test('no rate limit refuses a payment, whatever the credentials of its caller', async () => {
+test('no rate limit refuses a payment by a caller with valid credentials, but requests without credentials are limited', async () => {
   const gateway = await served(['127.0.0.1/32'], undefined, REFUSE_ALL)
   expect(await statusOf(gateway.plain)).toBe(200)
   const payments = clientAuthority.issue({ commonName: 'payments', usage: 'client' })

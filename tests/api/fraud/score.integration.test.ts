@@ -28,7 +28,7 @@ async function firstPayments() {
   return { ids, answers }
 }
 
-test('the velocities of six concurrent first payments of a new user are 0 to 5', async () => {
+test('of six concurrent first payments of a new user, each counts the payments before it, so their velocities are 0 to 5', async () => {
   let sent = await firstPayments()
   // On a busy machine, a part of scoring may miss its time limit. The answer then names the part in `degraded`, and the
   // velocity of the payment may lack the other payments. The test therefore tries again with a new user.

@@ -177,7 +177,7 @@ test('a different request with the same transaction_id is a conflict, even while
   expect(world.state.calls.filter((name) => name === 'withdraw')).toHaveLength(2)
 })
 
-test('of two concurrent answers to the same request, the first one wins', async () => {
+test('if the same request is scored twice at the same time, both callers get the answer that was stored first', async () => {
   const world = worldWithModels()
   const request = pay({ id: 't1' })
   const [one, other] = await Promise.all([world.score(request), world.score(request)])
@@ -198,7 +198,7 @@ test('if an entity was blocklisted after the first request, the repeated request
   expect((await world.score(request)).scored.decision).toBe('BLOCK')
 })
 
-test('the first block of a repeated transaction is audited once, before it replaces the first answer', async () => {
+test('a block that replaces the first answer to a repeated transaction is audited once, before it is stored', async () => {
   const world = worldWithModels()
   const request = pay({ id: 't1' })
   const first = await world.score(request)
@@ -252,7 +252,7 @@ test('an answer that was stored by another version of the service is replaced', 
   expect(answerFromBytes(world.held.get(answerKey('t1'))!)).toBeDefined()
 })
 
-test('shadow rules change nothing, and the strongest factors are named', async () => {
+test('shadow rules do not affect the decision, and the answer names the strongest factors', async () => {
   const rules = [
     rule('stop', 'BLOCK', 'txn.amount > 1'),
     rule('look', 'REVIEW', 'txn.amount > 2'),

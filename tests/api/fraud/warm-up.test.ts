@@ -37,7 +37,7 @@ async function advanceUntil(runtime: ReturnType<typeof manualRuntime>, isReached
   }
 }
 
-test('a process is ready after some bursts in which every part was available', async () => {
+test('a process is ready after some bursts of rehearsals in which every part was available', async () => {
   const runtime = manualRuntime()
   let scored = 0
   let isCold = true

@@ -151,7 +151,7 @@ describe('input', () => {
     expect(((await answered.json()) as { error?: string }).error).toBe(code)
   })
 
-  test('the answer to a compressed body says how to send it', async () => {
+  test('the answer to a compressed body says that the body must not be compressed', async () => {
     const { app } = await echoApp()
     const headers = { ...JSON_HEADERS, 'content-encoding': 'br' }
     const refused = await failureOf(app.request('/items/a', { method: 'PUT', headers, body: 'x' }))
@@ -194,7 +194,7 @@ describe('addresses and methods', () => {
     expect(await failureOf(app.request('/open/'))).toMatchObject({ status: 404, body: { error: 'not_found' } })
   })
 
-  test('a browser that opens an unknown address, or one that is not for GET, gets a page', async () => {
+  test('a browser that opens an unknown address, or one that does not allow GET, gets an error page', async () => {
     const { app } = await echoApp()
     const opened = async (path: string) => {
       const answer = await app.request(path, { headers: { accept: 'text/html' } })
@@ -323,7 +323,7 @@ describe('operations', () => {
   })
 })
 
-test('each service defines the form of its user ids, and a path without a route accepts the forms of all services', async () => {
+test('each service defines the form of its user ids, and on an unknown path, rate limits count users whose ids have the form of any service', async () => {
   const counted: (string | undefined)[] = []
   const limits: RequestLimits = {
     covers: () => true,

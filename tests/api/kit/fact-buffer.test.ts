@@ -123,7 +123,7 @@ test('a fact that Kafka rejects permanently is dropped, counted, reported and ne
   await expect.poll(() => taken).toEqual(['c'])
 })
 
-test('a fact for which the publisher has no room is dropped, in the same way as when the buffer is full', async () => {
+test('a fact for which the publisher has no room is dropped and reported, as if the buffer were full', async () => {
   const { buffer, kafka, metric, opened, countsOf } = buffered()
   await opened()
   kafka.throws = new TransportError('BUFFER_FULL', 'full', { fatal: false })

@@ -156,7 +156,7 @@ test('nothing is dropped when Kafka is slow, because requests are pipelined', AT
     )
 })
 
-test('the probe names topics that have gained partitions, and facts stay in the old partitions', async () => {
+test('the probe names topics that have gained partitions, and new facts still go to the old partitions only', async () => {
   const { facts, topic, values } = await opened()
   const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers] })
   onTestFinished(() => admin.close())

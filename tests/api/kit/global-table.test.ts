@@ -116,7 +116,7 @@ test('after a transport error, the table continues reading from the same offset'
   expect(changes).toEqual([1n, 1n])
 })
 
-test('after a gap in which Kafka may have removed tombstones, the table reads the topic again', async () => {
+test('after the table could not read for so long that Kafka may have removed tombstones, it reads the topic from the start', async () => {
   const { put, open, broker } = await world()
   put(1n, 5)
   const [state, begun] = [{ isAway: false, aheadMs: 0 }, [] as number[][]]
@@ -220,7 +220,7 @@ describe('a table that keeps failing after it was ready', () => {
     expect(await table.probe.check()).toBeUndefined()
   })
 
-  test('stays ready after Kafka has been unreachable for long, while it has not read the topic again yet', async () => {
+  test('is still ready when Kafka has returned after a long outage, unless it then cannot read the topic for too long', async () => {
     const { table, state, clock, untilFailing } = await failing()
     const read = Promise.withResolvers<void>()
     onTestFinished(() => read.resolve())

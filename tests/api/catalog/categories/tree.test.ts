@@ -69,7 +69,7 @@ test('a change that would put a category into a cycle, or leave it in one, is re
   expect(categoryFault(tree, category(4, 3))).toBeUndefined()
 })
 
-test('every path is finite and agrees with the lists of descendants, whatever the parents are', () => {
+test('whatever the parents are, no path contains a category twice, and every category on a path lists the end of the path as a descendant', () => {
   const parents = fc.array(fc.option(fc.integer({ min: 0, max: 12 }), { nil: null }), { maxLength: 12 })
   fc.assert(
     fc.property(parents, (list) => {

@@ -184,7 +184,7 @@ test('readers without a token share an answer for a second, and sellers see thei
   expect((await get(5)).body.title).toBe('Better saw')
 })
 
-test('while the views report no change, only requests by the seller or an administrator make the API read a page again', async () => {
+test('while the views report no change, readers get the kept page, and only the seller of the product and administrators get newly read data', async () => {
   const { get, put, reports, bearer } = await opened()
   reports.count = 0
   put(stored())
@@ -200,7 +200,7 @@ test('while the views report no change, only requests by the seller or an admini
   expect((await get(5)).body.title).toBe('Saw again')
 })
 
-test('products that buyers view together come before best sellers, and only public products are shown', async () => {
+test('among related products, those that buyers view together come before best sellers, and only public products are shown', async () => {
   const { get, put, values, buffers } = await opened()
   put(stored())
   values.set('{category-leaders:0}:2', '[5,6]')

@@ -34,7 +34,7 @@ function texts(changed: Partial<DetailTexts> = {}): DetailTexts {
   }
 }
 
-/** Returns a read during which the views did not report whether anything changed. */
+/** Returns a read that does not watch the data for later changes. */
 const readAt = (startedAt: number): PageRead => ({ startedAt, unchangedAt: () => undefined })
 
 const shown = (page: { answer: { body: unknown } }) => JSON.parse(String(page.answer.body))
@@ -83,7 +83,7 @@ test('a page shows at once that a category was renamed, and that a product is no
   expect(shown(pages.page(5, texts(), TREE, readAt(NOON))).badges).toEqual(['sale'])
 })
 
-test('a product text counts as known only for its own product and with the same companions object', () => {
+test('a product text is known only if the kept page of that product was made from this text and from the same companions object', () => {
   const { pages } = opened()
   const { product } = texts()
   expect(pages.isKnown(5)(product, COMPANIONS)).toBe(false)
@@ -113,7 +113,7 @@ test('if the categories have not changed, a page is recent until a second after 
   expect(pages.recent(5, TREE)).toBeUndefined()
 })
 
-test('a page that was read earlier is recent until a second after the views last reported no change', () => {
+test('a page stays recent until a second after the last time at which the views reported no change', () => {
   const { pages, pass } = opened()
   let unchangedAt: number | undefined = NOON
   const first = pages.page(5, texts(), TREE, { startedAt: NOON, unchangedAt: () => unchangedAt })
@@ -136,7 +136,7 @@ test('whether a page is recent depends on its newest read, even if an earlier re
   expect(pages.recent(5, TREE)).toBeUndefined()
 })
 
-test('without reported changes, a page is recent for a minute, and is rendered again when its product is no longer new', () => {
+test('while the views report no change, a page stays recent for a minute after its read, and is rendered again when its product is no longer new', () => {
   const { pages, pass } = opened()
   let now = NOON
   const read = (startedAt: number) => ({ startedAt, unchangedAt: () => now })

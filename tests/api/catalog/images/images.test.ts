@@ -207,7 +207,7 @@ test('the image at an address may be cached for a year, and an unknown address g
     expect((await app.request(`/api/v1/images/${path}`)).status).toBe(400)
 })
 
-test('an outage of the store gives 503, but a damaged original gives 500, because a repeated request fails as well', async () => {
+test('an outage of the store gives 503, but a damaged original gives 500, because a retry would fail too', async () => {
   const { content_hash } = await images(store).keep(await picture({ width: 90, height: 45, format: 'png' }))
   const statusAfter = async (error: Error) => {
     const open = () => Promise.reject(error)
@@ -222,7 +222,7 @@ test('an outage of the store gives 503, but a damaged original gives 500, becaus
   expect(await statusAfter(new BlobCorruptError(content_hash))).toEqual([500, null])
 })
 
-test('a gate runs two tasks at once, and starts another one when a task ends', async () => {
+test('a gate for two tasks runs at most two at once, and starts a waiting task when one ends', async () => {
   const two = gate(2)
   let running = 0
   let most = 0

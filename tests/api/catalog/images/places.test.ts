@@ -18,7 +18,7 @@ test('at most four forms from one caller and sixteen from all callers are read a
   await expect(Promise.all([...forms, next])).resolves.toHaveLength(17)
 })
 
-test('a form that fails no longer counts towards the limit', async () => {
+test('a failed form no longer counts towards the limit', async () => {
   const places = formPlaces()
   for (let time = 0; time < 20; time++) {
     await expect(places.read('a', () => Promise.reject(new Error('cut off')))).rejects.toThrow('cut off')

@@ -142,7 +142,7 @@ test('while the files of all forms exceed the memory limit, a form is received o
   expect((await read).uploads).toHaveLength(3)
 })
 
-test('after a fault, the other files of a form are not checked, and its bytes no longer count as waiting', async () => {
+test('after one file of a form fails its check, the other files are not checked, and the bytes of the form no longer count as waiting', async () => {
   const waiting = { bytes: 0 }
   const { state, read } = reading(waiting, Promise.reject(new Error('not an image')))
   await expect(read).rejects.toThrow('not an image')
@@ -158,7 +158,7 @@ test('only multipart/form-data is a form', () => {
 const IMAGE = { image_id: 11, variant_id: 1_281, position: 0, alt_text: 'front', ...stored('old') }
 const PRESENT = { product_id: 5, images: [IMAGE], variants: [{ variant_id: 1_281, sku: 'a' }] }
 
-test('without a list and without files, a product keeps its images, and files without a list replace all of its images', () => {
+test('without a list, a product keeps its images if the form has no files, and otherwise gets the files instead; an empty list removes all images', () => {
   expect(offeredImages({ list: undefined, uploads: [], skus: [], place: 'body' }, PRESENT)).toBeNull()
   expect(offeredImages({ list: [], uploads: [], skus: [], place: 'body' }, PRESENT)).toEqual([])
   const uploads = [stored('x'), stored('y'), stored('x')]
@@ -179,7 +179,7 @@ test("a list combines the product's images with new files, and changes their pro
   ).toMatchObject([{ image_id: 11, sku: null, alt_text: null }])
 })
 
-test('of two entries with the same picture, the first counts, but a list that names the picture for two variants is refused', () => {
+test('of two list entries with the same picture, only the first is used, but a list that names the picture for two variants is refused', () => {
   const uploads = [stored('x'), stored('x')]
   const listOf = (...skus: (string | null)[]) => skus.map((sku, upload) => ({ upload, alt_text: String(upload), sku }))
   for (const skus of [
@@ -212,7 +212,7 @@ test.each([
   [[{ upload: 1 }, { upload: 0 }], ['x'], 'body.images[0].upload'],
   [[{ image_id: 11, sku: 'z' }], [], 'body.images[0].sku'],
   [[{ upload: 0 }], ['x', 'y'], 'body.images'],
-])('the list %j with the files %j is refused at %s', (list, uploads, path) => {
+])('the list %j with the files %j is refused because of %s', (list, uploads, path) => {
   const asked = { list, uploads: uploads.map(stored), skus: ['a'], place: 'body' }
   expect(() => offeredImages(asked, PRESENT)).toThrow(
     expect.objectContaining({ options: { details: [expect.objectContaining({ path })] } }),

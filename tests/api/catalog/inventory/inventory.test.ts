@@ -42,7 +42,7 @@ test('stock returns exactly once when its reservation expires', async () => {
   expect((await send('GET', `inventory/${VARIANT}`)).body).toMatchObject({ available: 1, reserved: 0 })
 })
 
-test('each refusal has its code, and changes nothing', async () => {
+test('a refused change of the stock gets the error code of its cause, and leaves the stock unchanged', async () => {
   const { change, send } = await stockApi()
   await change('RECEIVE', 2)
   await change('RESERVE', 1)
@@ -73,7 +73,7 @@ test('the expected version can be given in If-Match instead of in the body', asy
   expect((await change('RESERVE', 1, {}, { ifMatch: '"1"' })).status).toBe(200)
 })
 
-test('a variant that is not for sale cannot be reserved, but still has stock', async () => {
+test('a variant that is not for sale cannot be reserved, but its stock can still be received, read and sold', async () => {
   const { change, send, offers } = await stockApi()
   await change('RECEIVE', 3)
   const { reservation_id } = (await change('RESERVE', 1, {}, { key: 'before' })).body

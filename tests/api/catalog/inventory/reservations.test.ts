@@ -65,7 +65,7 @@ test('a refusal for lack of stock says which stock is too low: that of a warehou
   expect((await send('POST', 'reservations', { items: [{ variant_id: VARIANT, quantity: 6 }] })).body.message).toBe(anywhere)
 })
 
-test('the parts of a cart cannot be ended one by one', async () => {
+test('DEDUCT and RELEASE do not end a reservation that belongs to a cart', async () => {
   const { send, change } = await stocked()
   const { reservation_id } = (await send('POST', 'reservations', { items: ITEMS })).body
   expect(await change('DEDUCT', 1, { reservation_id })).toMatchObject({ status: 409, body: { error: 'reservation_in_cart' } })
@@ -85,7 +85,7 @@ test('the stock of a cart that was released or has expired returns exactly once'
   expect(await stock()).toEqual([5, 0, 5, 0])
 })
 
-test('a request after the end of a cart gets the status EXPIRED, even before the stock of the cart has returned', async () => {
+test('a request for a cart that has expired gets the status EXPIRED, even before the stock of the cart is available again', async () => {
   const { send, stock, pass } = await stocked()
   const { reservation_id } = (await send('POST', 'reservations', { items: ITEMS })).body
   await pass(RESERVATION_MS + 200)

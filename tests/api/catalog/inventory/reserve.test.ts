@@ -33,7 +33,7 @@ test.each([
   ['has ended', { lines: [], ends_at: 0 }, { outcome: 'ended', cart: cart('c-id', 'EXPIRED') }],
   ['was never opened', { lines: [], ends_at: 0, was_open: true }, { outcome: 'parts_ended' }],
 ])(
-  'a request repeated after a day, when its cart %s, opens a new cart and leaves nothing reserved for the old cart',
+  'a request that is repeated after a day, when its cart %s, opens a new cart and releases the units that it reserved for the old cart',
   async (_, part, open) => {
     const answers = {
       '1:RESERVE_PART:7': { outcome: 'reserved', ...part },
@@ -58,7 +58,7 @@ test('a request that is repeated after a day, just after its cart was checked ou
   expect(steps).toEqual(Object.keys(answers))
 })
 
-test('after five attempts that are too late, the caller is asked for a new Idempotency-Key and gets no command_id', async () => {
+test('if five attempts to open a cart are all too late, the caller is asked for a new Idempotency-Key and gets no command_id', async () => {
   const attempts = [1, 2, 3, 4, 5].flatMap((number) => [
     [`${number}:RESERVE_PART:7`, { outcome: 'reserved', lines: [], ends_at: 0 }],
     [`${number}:open`, { outcome: 'parts_ended' }],

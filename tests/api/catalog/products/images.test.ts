@@ -53,7 +53,7 @@ test('a replacement can keep, remove and add images', async () => {
   expect(unknown).toMatchObject({ status: 400, body: { details: [{ path: 'body.images[0].image_id' }] } })
 })
 
-test('if the id of a new product is taken, its images get the ids that belong to its next id', async () => {
+test('if the id of a new product is taken, the product gets another id, and the ids of its images are computed from that id', async () => {
   const sent: { readonly key: string; readonly body: CatalogProductCommand }[] = []
   const open = {
     id: 'k1',

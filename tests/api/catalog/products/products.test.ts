@@ -92,7 +92,7 @@ test('a sku belongs to one variant across all sellers, and a refused request cla
   expect((await create({}, { as: OTHER })).status).toBe(201)
 })
 
-test("if the product of a request is refused, the request's skus are free at once", async () => {
+test('if a product is refused, the skus that were claimed for it are free at once', async () => {
   const { create, replace, ran } = await productsApi()
   const { product_id } = (await create({ variants: many(40) })).body
   const others = Array.from({ length: 50 }, (_, i) => variant(`t${i}`))

@@ -139,7 +139,7 @@ function checkOwners({ live, conflicts }: World): void {
 }
 
 test.each(Array.from({ length: SEEDS }, (_, seed) => seed))(
-  'no two products use the same sku, whatever happens to requests (seed %d)',
+  'no two products use the same sku, even if requests are delayed, lost or repeated (seed %d)',
   async (seed) => {
     const random = seededRandom(seed)
     const all = world(random)

@@ -10,7 +10,7 @@ interface Body {
 }
 
 test.each([0, 20_000])(
-  'if a result of at least %d products takes separate searches for hits and facets, the last numbered page reads 10,001 products, which the index allows',
+  'when results of at least %d products take separate searches for hits and facets, the last numbered page reads up to 10,001 products, and the index allows this',
   async (many) => {
     const asked: Body[] = []
     const answer = { hits: { total: { value: 10_002 }, hits: [], max_score: 1 }, _shards: { total: 1 }, aggregations: {} }

@@ -14,7 +14,7 @@ it('the lifetime of a value begins again each time the value is set', () => {
   expect(counts.get('drill')).toBeUndefined()
 })
 
-it('above the maximum number of values, the ones that were set last are kept', () => {
+it('if more values are set than the maximum, those that were set last are kept', () => {
   const counts = recent<number>({ keptMs: 100, most: 2, now: () => 0 })
   for (const [at, key] of ['a', 'b', 'a', 'c'].entries()) counts.set(key, at)
   expect([counts.get('a'), counts.get('b'), counts.get('c')]).toEqual([2, undefined, 3])

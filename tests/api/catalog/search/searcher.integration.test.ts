@@ -188,13 +188,16 @@ describe.each([1, 3])('with %i shards', (shards) => {
     expect(facets.attributes.every(({ name }) => ATTRIBUTES.includes(name))).toBe(true)
   })
 
-  it.each(filters)('the best products are the same as in a search of all products: %s', async (_title, q, chosen) => {
-    for (const page of [1, 2, 40]) {
-      const asked = request(q, chosen, { pageSize: 25, place: { kind: 'page', page } })
-      // Each search runs twice, because the second run starts from the limit that the first run found.
-      for (let time = 0; time < 2; time++) expect(await searchBest(asked)).toEqual(await search(asked))
-    }
-  })
+  it.each(filters)(
+    'a search that considers only the best products finds the same as a search of all products: %s',
+    async (_title, q, chosen) => {
+      for (const page of [1, 2, 40]) {
+        const asked = request(q, chosen, { pageSize: 25, place: { kind: 'page', page } })
+        // Each search runs twice, because the second run starts from the limit that the first run found.
+        for (let time = 0; time < 2; time++) expect(await searchBest(asked)).toEqual(await search(asked))
+      }
+    },
+  )
 
   it('if a query has no words, the first page has the most relevant of all products', async () => {
     const { hits, moment } = await search(request(undefined))

@@ -5,7 +5,7 @@ import { ApiError, errors } from '../../../../api/kit/errors.ts'
 import { stored } from '../detail/stored.ts'
 import { found, HOSTILE, shopWorld } from './shop-world.ts'
 
-test('the address of a page identifies its search, whatever the values contain', () => {
+test('a search can be read back from the address of its page, whatever characters its values contain', () => {
   const query = { q: 'saw & "co"', brand: ['Smith & Sons, Ltd', 'Acme'], attr: 'size:1/2 in', price_min: '', sort: 'newest', page: '3' }
   const choice = choiceOf(query)
   expect(parametersOf(choice)).toEqual({
@@ -41,7 +41,7 @@ test('the page of results shows products, escapes every text, and loads nothing 
   expect(html).toContain('Out of stock')
 })
 
-test('the format of prices is created only once', async () => {
+test('the number formatter for prices is created only once', async () => {
   const { app } = await shopWorld()
   await app.request('/shop')
   const created = vi.spyOn(Intl, 'NumberFormat')
@@ -128,7 +128,7 @@ test('an invalid value is explained on the page, and a search error is also show
   expect((await app.request('/shop?category=99')).status).toBe(400)
 })
 
-test('a page that refuses a search leads back to the search without the wrong values', async () => {
+test('a page that refuses a search links to the same search without the invalid values', async () => {
   const { app, world } = await shopWorld()
   const textOf = async (query: string) => await (await app.request(`/shop?${query}`)).text()
   const prices = await textOf('q=saw&brand=Acme&attr=colour:red&price_min=20&price_max=10')
@@ -147,7 +147,7 @@ test('a page that refuses a search leads back to the search without the wrong va
   expect(await textOf('q=saw&category=99')).toContain('<a href="/shop?q=saw">Search without this value</a>')
 })
 
-test('the address of a product that cannot exist shows the same page as that of a product that does not exist', async () => {
+test('an invalid product id shows the same page as the id of a product that does not exist', async () => {
   const { app } = await shopWorld()
   const [missing, ...malformed] = await Promise.all(
     ['5', 'abc', '05', '%3Cb%3E', '99999999999999999999'].map(async (id) => {

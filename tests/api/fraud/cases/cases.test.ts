@@ -104,7 +104,7 @@ test.each([
   [{ fraud_type: 'x'.repeat(51) }, 'body.fraud_type'],
   [{ notes: 'x'.repeat(4_001) }, 'body.notes'],
   [{ notes: 'x', priority: 1 }, 'body'],
-])('the change %o is refused at %s', async (body, path) => {
+])('the change %o is refused because of %s', async (body, path) => {
   const { send, reviewed } = await casesApi()
   reviewed('t1')
   const { case_id } = (await send('GET', 'cases')).body.cases[0]
@@ -121,7 +121,7 @@ test.each([
   [{ verdict: 'SUSPICIOUS', evidence: ['x'.repeat(501)] }, 'body.evidence[0]'],
   [{ verdict: 'SUSPICIOUS', reporter: 'x'.repeat(201) }, 'body.reporter'],
   [{ verdict: 'SUSPICIOUS', score: 1 }, 'body'],
-])('the feedback %o is refused at %s', async (body, path) => {
+])('the feedback %o is refused because of %s', async (body, path) => {
   const { send } = await casesApi()
   const reply = await send('POST', 'transactions/t1/feedback', { body })
   expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_request', details: [{ path }] } })
@@ -223,7 +223,7 @@ test('feedback about a transaction without a case opens and closes a case', asyn
   expect(driver.read(fraudFeedback).map(({ value }) => value)).toMatchObject([{ user_id: 'u1', device: 'd1', case_id: body.case_id }])
 })
 
-test('feedback waits for a transaction whose event is on its way, but for at most two seconds', async () => {
+test('feedback waits up to two seconds for a transaction whose event has not arrived yet', async () => {
   const { send, transaction, clock } = await casesApi()
   const ask = () => send('POST', 'transactions/t1/feedback', { body: { verdict: 'SUSPICIOUS' } })
   expect(await ask()).toMatchObject({ status: 404, body: { error: 'transaction_not_found' } })
@@ -290,7 +290,7 @@ test('a list is marked as incomplete if the rows of archived cases cannot be rea
   expect((await send('GET', 'cases')).body).toMatchObject({ cases: [], complete: false })
 })
 
-test('a case that was closed 30 days ago comes from ClickHouse', async () => {
+test('a case that was closed 30 days ago is read from ClickHouse', async () => {
   const { send, case_id, reviewed, tables } = await archivedCase()
   expect((await send('GET', `cases/${case_id}`)).body).toMatchObject({ case_id, status: 'CONFIRMED_FRAUD', history: [{}, {}] })
   reviewed('t2')
@@ -320,7 +320,7 @@ test.each(['feedback', 'change'] as const)('a late %s brings an archived case ba
   ])
 })
 
-test('if a case leaves the state between lookup and decision, feedback brings the case back', async () => {
+test('feedback about a case that is archived between the lookup by the API and the decision brings the case back', async () => {
   const { send, case_id, redis } = await archivedCase()
   // The view still shows the case for a moment after the topology has deleted it from its state.
   const place = { case_id, status: 'CONFIRMED_FRAUD', assigned_to: null }
@@ -329,7 +329,7 @@ test('if a case leaves the state between lookup and decision, feedback brings th
   expect(answer).toEqual({ status: 200, body: { status: 'recorded', case_id, version: 3 } })
 })
 
-test('if a case leaves the state between lookup and decision, a change of the case brings it back', async () => {
+test('a change of a case that is archived between the lookup by the API and the decision brings the case back', async () => {
   const { send, case_id, redis, tables } = await archivedCase()
   // The view still shows the case for a moment after the topology has deleted it from its state.
   redis.apply([{ op: 'set', key: `{${caseFlow.name}:0}:case:${case_id}`, value: JSON.stringify(tables.archived[0]) }])
@@ -367,15 +367,18 @@ test('feedback about a later payment with the same id does not change the archiv
 })
 
 test.each([
-  [2, 1, 'opens a case of its own'],
+  [2, 1, 'opens a separate case'],
   [100, 168, 'changes the archived case'],
-])('feedback about a payment scored %i h after one with the same id, if answers are kept for %i h, %s', async (later, kept, effect) => {
-  const { send, case_id, transaction, daysPass } = await archivedCase({ answersKeptMs: kept * HOUR_MS })
-  transaction('t1', START + later * HOUR_MS)
-  daysPass(30)
-  const { body } = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'n' } })
-  expect(body.case_id === case_id).toBe(effect === 'changes the archived case')
-})
+])(
+  'a payment is scored %i h after an earlier one with the same id, and answers are kept for %i h: feedback about it %s',
+  async (later, kept, effect) => {
+    const { send, case_id, transaction, daysPass } = await archivedCase({ answersKeptMs: kept * HOUR_MS })
+    transaction('t1', START + later * HOUR_MS)
+    daysPass(30)
+    const { body } = await send('POST', 'transactions/t1/feedback', { body: { verdict: 'FALSE_POSITIVE', notes: 'n' } })
+    expect(body.case_id === case_id).toBe(effect === 'changes the archived case')
+  },
+)
 
 test('while the view is being built, requests about cases get not_ready', async () => {
   const { send, redis } = await casesApi()

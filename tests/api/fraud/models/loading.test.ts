@@ -6,7 +6,7 @@ import type { ChildLink } from '../../../../api/kit/child/link.ts'
 import { createLogger } from '../../../../api/kit/logging.ts'
 import { DEFAULT_POLICY } from '../../../../schemas/fraud/decision/policy.ts'
 
-test('a challenger that is too slow to score alongside the champion is left out, and a slow champion is not', async () => {
+test('a challenger that is too slow to score alongside the champion is left out, but an equally slow champion is used', async () => {
   const { available } = await readModelFolders(undefined)
   const next = available.map((model) => ({ ...model, manifest: { ...model.manifest, version: '2', sha256: `${model.manifest.sha256} 2` } }))
   async function request(kind: number, body: Buffer) {

@@ -115,7 +115,7 @@ test('a process that cannot load the assigned models scores with the shipped mod
   }, WITHIN)
 })
 
-test('while the champion cannot be loaded, its challenger is tried nevertheless, and a refusal is reported', async () => {
+test('a challenger is loaded even while the champion cannot be loaded, and a refused challenger is reported', async () => {
   await copyModel('money_laundering', 'trial')
   const champion = { payment_fraud: 'absent' }
   const own = {

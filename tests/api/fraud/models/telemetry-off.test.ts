@@ -10,7 +10,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const MODEL = here('../../../../api/fraud/models/process/model.ts')
 const SHIPPED = here('../../../../schemas/fraud/models/shipped')
 
-test('in a process that loads a model, the runtime keeps no file that would identify the machine in its telemetry', async () => {
+test('a process that loads a model stores no file by which telemetry of the model runtime could identify the machine', async () => {
   const home = guardedFolder().path
   const manifest = join(SHIPPED, readdirSync(SHIPPED).find((name) => name.endsWith('.json'))!)
   const program = `

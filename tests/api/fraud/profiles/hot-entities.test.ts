@@ -49,8 +49,8 @@ function address() {
       if (flight.length < MOST_IN_FLIGHT) flight.push({ event: added, addedAt: now })
     },
     /**
-     * Adds the transactions in flight that `isIncluded` selects to the profile. Of these transactions, the ones that
-     * `isRemoved` also selects are no longer in flight. The others are then both in the profile and in flight.
+     * Adds the transactions in flight that `isIncluded` selects to the profile. Those that `isRemoved` also selects are
+     * then removed from the transactions in flight. The others remain both in the profile and in flight.
      */
     sink(isIncluded: (index: number) => boolean, isRemoved: (index: number) => boolean): void {
       const included = flight.filter((_, index) => isIncluded(index))
@@ -103,7 +103,7 @@ const steps = fc.array(
   { maxLength: 15 },
 )
 
-test('folding transactions in flight as they arrive gives the same result as folding all of them at once, in several processes', () => {
+test('each process that adds transactions in flight to a profile as they arrive gets the same profile as by adding all of them at once', () => {
   fc.assert(
     fc.property(steps, (made) => {
       const redis = address()

@@ -162,7 +162,7 @@ test.each([
   expect(moveToShadow.mock.calls).toEqual([[OLD]])
 })
 
-test('if a move first fails and takes effect later, no process moves another rule', async () => {
+test('if a move seems to fail but takes effect later, no process moves another rule', async () => {
   const rules = [OLD, NEW]
   const { process, moveToShadow } = world({ rules })
   const [one, other] = [process(), process()]
@@ -226,7 +226,7 @@ test('a failed move is tried again at the next tick', async () => {
   expect(messages()).toEqual(['fraud_blocks_too_many', 'fraud_guard_cannot_act', 'fraud_guard_moved_rule_to_shadow'])
 })
 
-test('if the answer to a claim comes too late, the same process moves the rule at its next tick, and no other process moves it', async () => {
+test('if a process claims the right to act but gets the answer too late, it moves the rule at its next tick, and no other process does', async () => {
   const { process, redis, moveToShadow, clock } = world()
   const [one, other] = [process(), process()]
   one.approve(1_000)
@@ -245,7 +245,7 @@ test('if the answer to a claim comes too late, the same process moves the rule a
   expect(moveToShadow.mock.calls).toEqual([[NEW]])
 })
 
-test('a failed move is tried again at the next tick even if the answer to the release comes too late or Redis was unreachable', async () => {
+test('a failed move is tried again at the next tick, even if Redis was unreachable or answered too late when the right to act was released', async () => {
   const { process, redis, moveToShadow } = world()
   const { guard, approve, block } = process()
   approve(1_000)

@@ -96,7 +96,7 @@ test('if the clock is set back to an earlier hour, the counts that were already 
   ])
 })
 
-test('a change of the rules loses no counts, and a rule counts separately in each mode', () => {
+test('a change of the rules loses no counts, and a rule has separate counts for each mode', () => {
   const counts = new HourCounts(() => 'node', NOON)
   const before = scoring(counts, [ruleOf('a')])
   before(500)
@@ -113,7 +113,7 @@ test('a change of the rules loses no counts, and a rule counts separately in eac
   ])
 })
 
-test('payments that are recorded after a change of the rules are counted once', () => {
+test('payments that were evaluated before a change of the rules and recorded after it are counted once', () => {
   const counts = new HourCounts(() => 'node', NOON)
   const before = evaluating(counts, [ruleOf('a')])
   for (let payment = 0; payment < 10; payment++) before(500)()
@@ -129,7 +129,7 @@ test('payments that are recorded after a change of the rules are counted once', 
   ])
 })
 
-test('if the first payment that earlier rules evaluated is recorded late, the current rules are still counted', () => {
+test('the counts of the current rules are complete, even if the first payment that earlier rules evaluated is recorded late', () => {
   const counts = new HourCounts(() => 'node', NOON)
   const late = evaluating(counts, [ruleOf('a')])(500)
   const current = scoring(counts, [ruleOf('b')])

@@ -67,7 +67,7 @@ test('without any record, the seeded rules and the default policy are in force',
   expect([settings.ruleSet.version, settings.ruleSet.broken, settings.policy, settings.isStale]).toEqual([0, [], DEFAULT_POLICY, false])
 })
 
-test('nothing is in force before the settings are read', async () => {
+test('access to the settings throws not_ready until they have been read', async () => {
   const { open } = await world()
   const { settings } = await open(true)
   expect(() => settings.ruleSet).toThrow(NOT_READY)
@@ -75,7 +75,7 @@ test('nothing is in force before the settings are read', async () => {
   await expect(settings.untilSeen(1)).rejects.toThrow(NOT_READY)
 })
 
-test('a process that starts while Kafka is unreachable uses its last settings, and reports this', async () => {
+test('a process that starts while Kafka is unreachable uses its last settings, and reports them as stale', async () => {
   const { state, put, open } = await world()
   put('rules', ruleSet(4, [ruleOf('v')]))
   put('list:mules', { list: { name: 'mules', values: ['a', 'b'], updated_by: 'olga', created_at: 1, updated_at: 2 } })

@@ -148,7 +148,7 @@ describe('snoozes', () => {
     expect((await send('POST', 'rules/seed-tor/snoozes', { body: { ...body, entity_value: 'c1' } })).status).toBe(201)
   })
 
-  test('snoozes need a rule, and last at most 30 days', async () => {
+  test('a snooze needs a rule that exists, and lasts at most 30 days', async () => {
     const { send } = await settingsApi()
     for (const [method, body] of [['POST', SNOOZE], ['GET']] as const) {
       expect(await send(method, 'rules/none/snoozes', { body })).toMatchObject({ status: 404, body: { error: 'rule_not_found' } })

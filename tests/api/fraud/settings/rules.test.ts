@@ -53,7 +53,7 @@ test('as soon as the response arrives, a new rule is in force in the process tha
   expect(await send('POST', 'rules', { body: RULE })).toMatchObject({ status: 409, body: { error: 'rule_exists' } })
 })
 
-test('a rule is replaced with If-Match only if nobody has changed it since', async () => {
+test('a PUT with If-Match replaces a rule only if nobody has changed it since the given version', async () => {
   const { send, clock } = await settingsApi()
   await send('POST', 'rules', { body: RULE })
   const ifMatch = `"${clock.now}"`
@@ -150,7 +150,7 @@ test('expired rules are not listed as active', async () => {
   expect(idsOf((await send('GET', 'rules?all=true')).body)[0]).toBe('v')
 })
 
-test('a version is restored as a new version', async () => {
+test('a roll-back restores an earlier version of the rules as a new version', async () => {
   const { send, settings } = await settingsApi()
   await send('POST', 'rules', { body: RULE })
   await send('DELETE', 'rules/seed-tor')
@@ -268,7 +268,7 @@ test('the id of a rule cannot be the first path segment of another route below /
   }
 })
 
-test('a condition is checked without creating a rule', async () => {
+test('a condition can be checked without creating a rule', async () => {
   const { send } = await settingsApi()
   await send('POST', 'lists', { body: { name: 'mules', values: ['m'] } })
   const condition =
@@ -332,7 +332,7 @@ test('the audit is read in pages, and only a page with a single change contains 
   ])
 })
 
-test('the times in the states of the audit have the same form as all other times', async () => {
+test('times within the states that the audit contains are formatted like all other times', async () => {
   const { send, audit } = await settingsApi()
   const at = Date.UTC(2026, 0, 15)
   const [rule, snooze, models] = [{ created_at: at, updated_at: at, expires_at: null }, { until: at }, { champion: { since: at } }]
@@ -363,7 +363,7 @@ test('while Kafka is unreachable, a change gets 503 with the id of its command, 
   expect((await send('GET', 'rules')).status).toBe(200)
 })
 
-test('a process can move the given version of a rule to shadow mode without a caller, as the actor fraud-guard', async () => {
+test('the guard can move a rule to shadow mode without a caller, as the actor fraud-guard, but only the given version of the rule', async () => {
   const { changeSettings, settings, driver } = await settingsApi()
   const [{ updated_at }] = SEEDED_RULES
   const move = shadowMover(changeSettings)

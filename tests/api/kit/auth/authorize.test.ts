@@ -66,7 +66,7 @@ describe('authorization', () => {
     expect(either.body.message).toContain('one of the scopes internal, admin')
   })
 
-  test('a subject may be an integer that no decoder rounds', async () => {
+  test('a subject may be a number if it is an integer up to 2^53 - 1, which no decoder rounds', async () => {
     const api = await echoApp()
     const answered = await call(api, '/user', `Bearer ${await signToken(api.key, { sub: 2 ** 53 - 1 })}`)
     expect([answered.status, answered.body.subject]).toEqual([200, '9007199254740991'])
@@ -83,7 +83,7 @@ describe('refused tokens', () => {
     ['expired', (api) => signToken(api.key, { sub: '1', exp: START - 6_000 }), 'it has expired'],
     ['without an expiry', (api) => signToken(api.key, { sub: '1', exp: null }), 'claim exp'],
     ['without a subject', (api) => signToken(api.key, {}), 'claim sub'],
-    ['for a number that may have been rounded', (api) => signToken(api.key, { sub: 2 ** 53 }), 'claim sub is neither'],
+    ['for a numeric subject that may have been rounded', (api) => signToken(api.key, { sub: 2 ** 53 }), 'claim sub is neither'],
     ['for a subject that is a fraction', (api) => signToken(api.key, { sub: 1.5 }), 'claim sub is neither'],
     ['from another issuer', (api) => signToken(api.key, { sub: '1', iss: 'https://evil.example' }), 'claim iss'],
     ['for another audience', (api) => signToken(api.key, { sub: '1', aud: 'other' }), 'claim aud'],

@@ -51,7 +51,7 @@ test('a new key is accepted when a token first names it, and an old key is refus
   expect(await verify(old)).toBe('unauthorized')
 })
 
-test('unknown key ids load the set at most once per cooldown', async () => {
+test('tokens with unknown key ids make the API load the key set at most once per cooldown', async () => {
   const known = await signingKey('known')
   const { state, verify } = provider(known)
   await verify(known)
@@ -63,7 +63,7 @@ test('unknown key ids load the set at most once per cooldown', async () => {
   expect(state.loads).toBe(2)
 })
 
-test('concurrent first tokens load the set once', async () => {
+test('concurrent first tokens make the API load the key set only once', async () => {
   const key = await signingKey('k')
   const { state, verify } = provider(key)
   expect(await Promise.all([verify(key), verify(key), verify(key)])).toEqual(['1', '1', '1'])
@@ -153,7 +153,7 @@ test('a key that is removed while a token is being verified does not stay valid 
   await expect(verifier.verify(token)).rejects.toThrow('its key is not known here')
 })
 
-test('a token without a key id is refused with the cause if several keys may have signed it', async () => {
+test('a token without a key id is refused if several keys may have signed it, and the error gives this reason', async () => {
   const { privateKey, ...key } = await signingKey('a')
   const other = await signingKey('b')
   const keys = keySet({ load: async () => ({ keys: [key.publicJwk, other.publicJwk] }), now: () => START })

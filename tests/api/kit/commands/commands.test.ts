@@ -132,7 +132,7 @@ describe('an answer', () => {
 })
 
 describe('a key', () => {
-  test('keeps a value of its first request', async () => {
+  test('keeps the value that its first request computed', async () => {
     const { commands, clock } = world()
     const first = async (key?: string) => await (await commands.open(anonymous(key), ['review'])).once('at', () => clock.now)
     expect(await first('key')).toBe(START)
@@ -142,7 +142,7 @@ describe('a key', () => {
     expect(await first()).toBe(START + 1_000)
   })
 
-  test('keeps a value of its first request even if the value could not be computed again, but does not keep a failure', async () => {
+  test('keeps the value that its first request computed, even if it could not be computed again, but does not keep a failure', async () => {
     const { commands } = world()
     const compute = async (key: string | undefined, value?: object) =>
       await (await commands.open(anonymous(key), ['replace'])).once('images', () => {
@@ -175,22 +175,25 @@ describe('a key', () => {
 
   test.each([
     ['', false],
-    [', even if this request got no answer at first', true],
-  ])('still belongs to its first request if another request uses it first after Redis was emptied%s', async (_title, isKafkaAway) => {
-    const { commands, loseRedis, faults } = world()
-    const create = async (request: number) =>
-      (await commands.open(anonymous('key'), ['create', request])).run(linkFlow, CODE, linkCommand())
-    const answer = await create(1)
-    loseRedis()
-    if (isKafkaAway) {
-      faults.kafkaDown = true
-      expect(await refusal(create(2))).toMatchObject({ code: 'unavailable' })
-      faults.kafkaDown = false
-    }
-    expect(await refusal(create(2))).toMatchObject({ code: 'idempotency_conflict' })
-    expect(await create(1)).toEqual(answer)
-    expect(await refusal(create(2))).toMatchObject({ code: 'idempotency_conflict' })
-  })
+    [', even if this other request got no answer at first', true],
+  ])(
+    'still belongs to its original request if another request is the first to use it after Redis was emptied%s',
+    async (_title, isKafkaAway) => {
+      const { commands, loseRedis, faults } = world()
+      const create = async (request: number) =>
+        (await commands.open(anonymous('key'), ['create', request])).run(linkFlow, CODE, linkCommand())
+      const answer = await create(1)
+      loseRedis()
+      if (isKafkaAway) {
+        faults.kafkaDown = true
+        expect(await refusal(create(2))).toMatchObject({ code: 'unavailable' })
+        faults.kafkaDown = false
+      }
+      expect(await refusal(create(2))).toMatchObject({ code: 'idempotency_conflict' })
+      expect(await create(1)).toEqual(answer)
+      expect(await refusal(create(2))).toMatchObject({ code: 'idempotency_conflict' })
+    },
+  )
 
   test('belongs to one caller', async () => {
     const { commands } = world()

@@ -132,7 +132,7 @@ it('a search among 10,000 products scores fewer than 3,000 of them', async () =>
   expect(Math.max(...scored)).toBeLessThan(3_000)
 })
 
-it('with another sort order, and for a page by cursor, all products are searched', async () => {
+it('a search with a sort order other than relevance, or for a page by cursor, searches all products', async () => {
   const bodies: Query[] = []
   const index: ProductIndex = { search: async () => ({}), searchAll: async (all) => [...bodies.splice(0, bodies.length, ...all)] }
   const firstHits = hitsAmongMany(index)

@@ -79,7 +79,7 @@ describe('parameters', () => {
     expect(faults(query)).toEqual([path])
   })
 
-  it('a parameter with a single value that is given twice is refused for that reason', () => {
+  it('a parameter that takes a single value is refused if it is given twice, and the error says so', () => {
     const single = { q: 'a', category: '1', price_min: '1', price_max: '2', rating_min: '1', sort: 'newest', page: '1', page_size: '5' }
     const twice = Object.fromEntries(Object.entries(single).map(([name, value]) => [name, [value, value]]))
     const issues = searchParameters.safeParse(twice).error?.issues.map(({ path, message }) => [path.join('.'), message])
@@ -119,7 +119,7 @@ describe('a cursor', () => {
     expect(readCursor(text, read({ q: 'dril', brand: 'b,a', page_size: '50' }))).toEqual(cursor)
   })
 
-  it('is accepted even if a long query in a script with long encodings has two corrections for each word', () => {
+  it('is accepted even for a long query in a script with several bytes per character, with two corrections for each word', () => {
     const q = Array.from({ length: 20 }, (_, at) => String.fromCodePoint(0xac01 + 28 * at).repeat(9)).join(' ')
     const corrections = Object.fromEntries(wordsOf(q).map(({ text }) => [text, [text, text]]))
     expect(Object.keys(corrections)).toHaveLength(20)
@@ -130,7 +130,7 @@ describe('a cursor', () => {
   })
 
   it.each<Record<string, string>>([{ q: 'other' }, { q: 'dril', sort: 'newest' }, { q: 'dril', price_max: '3' }])(
-    'belongs to no other search: %o',
+    'is refused in a different search: %o',
     (other) => {
       const text = cursorText(cursor, read({ q: 'dril' }))
       expect(() => readCursor(text, read(other))).toThrow(ApiError)

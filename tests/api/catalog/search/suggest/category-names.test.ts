@@ -7,7 +7,7 @@ import { wordsOf } from '../../../../../state/indexes/catalog/words.ts'
 const category = (category_id: number, name: string) => ({ category_id, parent_id: null, name, slug: `c${category_id}` })
 const saws = Array.from({ length: 2_000 }, (_, index) => category(index + 1, `Saw ${index}`))
 
-test('a name is split into words once, even if several callers list the categories, and again if the name changes', async () => {
+test('the name of a category is split into words only once, even if several callers list the categories, and again if it changes', async () => {
   const split: string[] = []
   const namesIn = categoryNames((name) => {
     split.push(name)

@@ -23,7 +23,7 @@ describe('corrections', () => {
     expect(correctionsOf(new Map([['stainles', report(2, ['stainless', 4_000])]])).get('stainles')).toEqual(['stainless'])
   })
 
-  it('a word in a thousand products is not corrected, because its products are not counted further', () => {
+  it('a word that 1,000 products have is not corrected, because products are counted only up to this number', () => {
     expect(correctionsOf(new Map([['woman', report(999, ['women', 100_000])]])).get('woman')).toEqual(['women'])
     expect(correctionsOf(new Map([['woman', report(1_000, ['women', 100_000])]])).size).toBe(0)
   })
