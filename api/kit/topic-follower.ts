@@ -133,6 +133,8 @@ export function followTopic(options: FollowOptions): TopicFollower {
   let fetcher: Fetcher | undefined
   let missing: string | undefined = `topic ${topic} has not been read yet`
   let failure: TopicFollower['failure']
+  /** Whether the log says that reading was interrupted, and not yet that it has resumed. */
+  let isReportedInterrupted = false
   let mustStartOver: string | undefined
   /** The partition count when the fetcher was opened; 0 before the first fetcher is opened. */
   let opened = 0
@@ -158,10 +160,12 @@ export function followTopic(options: FollowOptions): TopicFollower {
         // If `onCaughtUp` throws, the topic still counts as missing, so `onCaughtUp` is called again.
         if (missing !== undefined && lag === undefined) options.onCaughtUp?.()
         missing = lag
+        if (isReportedInterrupted) reportResumed()
       } catch (error) {
         const reason = (error as Error).message
         lastReason = reason
         interrupted.happened()
+        isReportedInterrupted = true
         const code = error instanceof TransportError ? error.code : undefined
         const now = monotonic()
         const { since, respondingSince } = failure ?? { since: now, respondingSince: now }
@@ -172,6 +176,13 @@ export function followTopic(options: FollowOptions): TopicFollower {
       }
     }
     await fetcher?.close()
+  }
+
+  /** Reports the remaining failures as well. The log would otherwise name them up to a minute after the interruption. */
+  function reportResumed(): void {
+    isReportedInterrupted = false
+    interrupted.flush()
+    log.info({ topic }, 'global_table_resumed')
   }
 
   /** Opens a fetcher at the positions reached so far, or at the beginning if reading must start over. */

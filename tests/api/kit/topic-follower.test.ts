@@ -204,3 +204,32 @@ test('the log counts each failure once, even those since the last report when th
   await follower.close()
   expect(failures).toEqual([1, 2])
 })
+
+test('when a topic can be read again, the log says so after the last failure', async () => {
+  const broker = memoryBroker()
+  broker.createTopic({ name: 'items', partitions: 1 })
+  let attempts = 0
+  const lines: unknown[] = []
+  const log = createLogger('silent')
+  const note = (fields: unknown, event?: string) => void lines.push([event, (fields as { failures?: number }).failures])
+  vi.spyOn(log, 'error').mockImplementation(note)
+  vi.spyOn(log, 'info').mockImplementation(note)
+  const follower = followTopic({
+    transport: memoryTransport(broker),
+    topic: 'items',
+    log,
+    monotonic: () => performance.now(),
+    pollMs: 1,
+    apply: () => undefined,
+    onCaughtUp() {
+      if (++attempts <= 3) throw new Error('not now')
+    },
+  })
+  onTestFinished(() => follower.close())
+  await expect.poll(() => lines.at(-1), { timeout: 30_000 }).toEqual(['global_table_resumed', undefined])
+  expect(lines).toEqual([
+    ['global_table_interrupted', 1],
+    ['global_table_interrupted', 2],
+    ['global_table_resumed', undefined],
+  ])
+})
