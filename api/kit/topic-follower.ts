@@ -178,7 +178,7 @@ export function followTopic(options: FollowOptions): TopicFollower {
     await fetcher?.close()
   }
 
-  /** Reports the remaining failures as well. The log would otherwise name them up to a minute after the interruption. */
+  /** Also reports the remaining failures, which the log would otherwise name up to a minute after the interruption. */
   function reportResumed(): void {
     isReportedInterrupted = false
     interrupted.flush()

@@ -244,8 +244,9 @@ function attempt<T>(compute: () => T): { readonly value: T } | { readonly error:
 }
 
 /**
- * Returns the error for a command that Kafka has not acknowledged in time. Kafka may still have written the command, so a
- * caller who only reads that Kafka does not respond could send the request without its id, and have it executed twice.
+ * Returns the error for a command that Kafka has not acknowledged in time. Kafka may still have written the command. If
+ * the caller only read that Kafka does not respond, the caller could send the request without its id, and the request
+ * could be executed twice.
  */
 function unacknowledged(cause: ApiError): ApiError {
   return unanswered(`The event log does not respond. ${MAY_BE_EXECUTED}`, cause.cause)
