@@ -9,7 +9,7 @@ import {
   TransportError,
 } from '../../kafka/transport.ts'
 import type { Logger } from './logging.ts'
-import { type Later, spacedWarning } from './spaced-warning.ts'
+import { spacedWarning } from './spaced-warning.ts'
 
 /** Reads a whole topic, and then every new record. */
 export interface TopicFollower {
@@ -85,8 +85,6 @@ export interface FollowOptions {
   readonly maxGapMs?: number
   /** Called when the topic is read up to the end that it had at the start. Called again after each `onStartOver`. */
   onCaughtUp?(): void
-  /** Waits between reports of failures. Default: a timer. */
-  readonly later?: Later
 }
 
 /**
@@ -128,23 +126,15 @@ export function followTopic(options: FollowOptions): TopicFollower {
   let begunAt = options.fromAt ?? monotonic()
   const stopping = new AbortController()
   let lastReason = ''
-  /** Whether the last failure was that no broker responded. */
-  let wasDisconnected = false
   const interrupted = spacedWarning({
     everyMs: BETWEEN_REPORTS_MS,
-    say(failures) {
-      const fields = { topic, failures, reason: lastReason }
-      // The last failure may have been up to a minute ago. If the brokers have responded since then, the first poll of
-      // an idle topic has perhaps not ended yet, but the outage is over.
-      const isOver = failure === undefined || (wasDisconnected && fetcher !== undefined)
-      if (isOver) log.info(fields, 'global_table_resumed')
-      else log.error(fields, 'global_table_interrupted')
-    },
-    later: options.later,
+    say: (failures) => log.error({ topic, failures, reason: lastReason }, 'global_table_interrupted'),
   })
   let fetcher: Fetcher | undefined
   let missing: string | undefined = `topic ${topic} has not been read yet`
   let failure: TopicFollower['failure']
+  /** Whether the log says that reading was interrupted, and not yet that it has resumed. */
+  let isReportedInterrupted = false
   let mustStartOver: string | undefined
   /** The partition count when the fetcher was opened; 0 before the first fetcher is opened. */
   let opened = 0
@@ -170,20 +160,29 @@ export function followTopic(options: FollowOptions): TopicFollower {
         // If `onCaughtUp` throws, the topic still counts as missing, so `onCaughtUp` is called again.
         if (missing !== undefined && lag === undefined) options.onCaughtUp?.()
         missing = lag
+        if (isReportedInterrupted) reportResumed()
       } catch (error) {
         const reason = (error as Error).message
+        lastReason = reason
+        interrupted.happened()
+        isReportedInterrupted = true
         const code = error instanceof TransportError ? error.code : undefined
         const now = monotonic()
         const { since, respondingSince } = failure ?? { since: now, respondingSince: now }
         failure = { reason, since, respondingSince: code === DISCONNECTED ? now : respondingSince }
-        lastReason = reason
-        wasDisconnected = code === DISCONNECTED
         if (missing !== undefined) missing = reason
         if (code === RECREATED) mustStartOver = reason
         await reopen()
       }
     }
     await fetcher?.close()
+  }
+
+  /** Also reports the remaining failures, which the log would otherwise name up to a minute after the interruption. */
+  function reportResumed(): void {
+    isReportedInterrupted = false
+    interrupted.flush()
+    log.info({ topic }, 'global_table_resumed')
   }
 
   /** Opens a fetcher at the positions reached so far, or at the beginning if reading must start over. */
@@ -259,10 +258,8 @@ export function followTopic(options: FollowOptions): TopicFollower {
   }
 
   async function reopen(): Promise<void> {
-    const closing = fetcher?.close().catch(() => undefined)
+    await fetcher?.close().catch(() => undefined)
     fetcher = undefined
-    interrupted.happened()
-    await closing
     await delay(RETRY_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
   }
 

@@ -103,6 +103,7 @@ const MAX_WAITING = 20_000
 const RETRY_AFTER_SECONDS = 1
 const LATENCY_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5]
 const MS_PER_SECOND = 1_000
+const MAY_BE_EXECUTED = 'The request may still be executed.'
 /** Stored in place of a value whose computation has failed. Real values are JSON, so none of them equals this text. */
 const NO_VALUE = ''
 
@@ -194,9 +195,14 @@ export function createCommands(deps: CommandsDeps): Commands {
       // The result may arrive before Kafka acknowledges the command, so the acknowledgement is not awaited first. If
       // Kafka does not accept the command, the wait ends with that error.
       const sentAt = monotonic()
-      const sent = facts.publish(flow.commands, key, command).then(() => acknowledged.observe((monotonic() - sentAt) / MS_PER_SECOND))
+      const sent = facts.publish(flow.commands, key, command).then(
+        () => acknowledged.observe((monotonic() - sentAt) / MS_PER_SECOND),
+        (error: unknown) => {
+          throw error instanceof ApiError && error.definition === errors.unavailable ? unacknowledged(error) : error
+        },
+      )
       const result = await Promise.race([wait.result, sent.then(() => wait.result)])
-      if (result === undefined) throw unanswered('No answer arrived in time. The request may still be executed.')
+      if (result === undefined) throw unanswered(`No answer arrived in time. ${MAY_BE_EXECUTED}`)
       answered.observe((monotonic() - sentAt) / MS_PER_SECOND)
       return result
     } finally {
@@ -237,9 +243,19 @@ function attempt<T>(compute: () => T): { readonly value: T } | { readonly error:
   }
 }
 
-function unanswered(message: string): ApiError {
+/**
+ * Returns the error for a command that Kafka has not acknowledged in time. Kafka may still have written the command. If
+ * the caller only read that Kafka does not respond, the caller could send the request without its id, and the request
+ * could be executed twice.
+ */
+function unacknowledged(cause: ApiError): ApiError {
+  return unanswered(`The event log does not respond. ${MAY_BE_EXECUTED}`, cause.cause)
+}
+
+function unanswered(message: string, cause?: unknown): ApiError {
   return new ApiError(errors.unavailable, {
     message: `${message} Try again with the command_id as Idempotency-Key.`,
     retryAfter: RETRY_AFTER_SECONDS,
+    cause,
   })
 }

@@ -27,7 +27,7 @@ const velocityOf = <Entity extends string>(entity: Entity, whose: string) => {
  * same time as rules.
  */
 const ENTRIES = {
-  'txn.transaction_id': ['string', 'request.transaction_id', "the id that the caller gave the transaction", 'required'],
+  'txn.transaction_id': ['string', 'request.transaction_id', 'the id that the caller gave the transaction', 'required'],
   'txn.timestamp': ['number', secondsOfTimestamp, 'seconds since 1970', 'required'],
   'txn.amount': ['number', 'request.amount', 'in the currency of the transaction', 'required'],
   'txn.amount_usd': ['number', 'features.amount_usd', 'the amount in USD', 'required'],

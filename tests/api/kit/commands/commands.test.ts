@@ -227,6 +227,15 @@ describe('a command that is not decided', () => {
     expect(await open.run(linkFlow, CODE, linkCommand())).toMatchObject({ outcome: 'created' })
   })
 
+  test('is refused with a message that asks for its id, because Kafka may have written it without an acknowledgement', async () => {
+    const { commands, faults } = world()
+    faults.kafkaDown = true
+    const open = await commands.open(anonymous(), ['create'])
+    await expect(open.run(linkFlow, CODE, linkCommand())).rejects.toThrow(
+      'The event log does not respond. The request may still be executed. Try again with the command_id as Idempotency-Key.',
+    )
+  })
+
   test('is refused with its id, and not sent, when results cannot be received', async () => {
     const { commands, channel, published } = world()
     channel.isOpen = false
