@@ -131,10 +131,10 @@ export function slot(name: string, deps: SlotDeps): Slot {
     const transport = openTransport(own, deps)
     try {
       await transport.connect()
-      // The process was stopped before it had created a worker.
+      // Does not create a worker if the process is already being stopped.
       if (isStopping) return
       const created = createWorker(
-        // Copies state of any size, because all state in simulations is far below the usual threshold for a warm-up.
+        // Warms up even if few records are missing, because states in simulations never reach the default threshold.
         { topology, guarantee, ...settings, warmUpMaxMs, warmUpLeastRecords: 0, stopGraceMs: 5_000 },
         { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime, ...watchOf(own) },
       )

@@ -83,7 +83,7 @@ test('an entry is rendered with the documented field names, and ids as strings',
   ])
 })
 
-test('names and terms with any characters are read back unchanged; at most 30 entries are served, and all are candidates', async () => {
+test('names and terms with any characters are read back unchanged; at most 30 entries are served, and all entries are candidates', async () => {
   const text = fc.string({ unit: 'binary', minLength: 1 }).filter((each) => each.isWellFormed())
   await fc.assert(
     fc.asyncProperty(fc.uniqueArray(text, { maxLength: 60 }), async (terms) => {
