@@ -45,8 +45,8 @@ export interface SlotDeps {
 /** How long a worker waits for a machine to accept or refuse a connection, ms. */
 const CONNECT_MS = [0.1, 3] as const
 /**
- * Size of the batches of restores. With small batches, a restore can be killed between two writes, and restores of 15
- * records or more count as large.
+ * Size of the batches of restores. It is so small that a restore can be killed between two writes, and that restores of
+ * 15 records or more use the buffer for large restores.
  */
 const RESTORE_BATCH_BYTES = 240
 

@@ -94,7 +94,7 @@ test('changes with stale versions and deletions of missing documents succeed; re
   ])
 })
 
-test.each([429, 403, 503])('an item with status %i means that a retry may help', async (status) => {
+test.each([429, 403, 503])('if an item of a bulk response has status %i, the write reports an unavailable target', async (status) => {
   const { writer } = world(() => items([200], [status, { type: 'x', reason: 'later' }]))
   await expect(writer.write([change('1'), change('2')])).rejects.toThrow(TargetUnavailableError)
 })
