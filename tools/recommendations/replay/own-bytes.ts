@@ -1,6 +1,6 @@
 /**
- * Returns the row with each field of bytes in separate memory. Node takes small buffers from shared blocks of 64 KiB, so
- * a row that is kept for a long time would prevent the release of whole blocks.
+ * Returns the row with each field of bytes in separate memory. Node takes small buffers from shared blocks of 64 KiB,
+ * so a row that is kept for a long time would prevent the release of whole blocks.
  */
 export function withOwnBytes<Row extends object>(row: Row): Row {
   let own = row
