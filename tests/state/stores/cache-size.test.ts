@@ -106,7 +106,7 @@ test('a batch leaves memory after it has been processed', () => {
 })
 
 test.each([10, 300, 2_000])(
-  'objects of %i bytes fill at least half of the configured memory, and exceed it by two objects at most',
+  'objects of %i bytes fill at least half of the configured cache size, and exceed it by at most two objects',
   (valueBytes) => {
     const cacheBytes = 40_000
     const bytes = ENTRY_BYTES + 'key 999'.length + valueBytes
