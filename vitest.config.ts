@@ -27,7 +27,7 @@ const shortChaos = 'tests/chaos/*.integration.test.ts'
 const browser = 'tests/browser/*.test.ts'
 const guideOnBroker = 'docs/guide/**/*.integration.test.ts'
 const readsPublicData = 'tests/**/*.data.test.ts'
-/** No folder has this name, so the tests see no public data. */
+/** No folder has this name, so the tests find no public data. */
 const NO_DATA = 'no-public-data'
 /** Ends the servers of a file after its last test, because files share a process. */
 const AFTER_FILE = 'tests/stack/after-file.ts'

@@ -3,8 +3,8 @@ import { createGunzip } from 'node:zlib'
 
 /**
  * Reads a file in chunks, and decompresses it if its name ends with .gz.
- * @throws Error that names the file, if the file cannot be read or decompressed. The errors of zlib, and those of
- * reading a folder, do not name it
+ * @throws Error that names the file, if the file cannot be read or decompressed. The original error may not name the
+ * file, for example if it comes from zlib or if the path is a folder
  */
 export async function* fileBytes(path: string): AsyncGenerator<Buffer> {
   const raw = createReadStream(path)

@@ -45,8 +45,8 @@ export interface SlotDeps {
 /** How long a worker waits for a machine to accept or refuse a connection, ms. */
 const CONNECT_MS = [0.1, 3] as const
 /**
- * Size of the batches of restores. With small batches, a restore can be killed between two writes, and restores of 15
- * records or more count as large.
+ * Size of the batches of restores. It is so small that a restore can be killed between two writes, and that restores of
+ * 15 records or more use the buffer for large restores.
  */
 const RESTORE_BATCH_BYTES = 240
 
@@ -131,10 +131,10 @@ export function slot(name: string, deps: SlotDeps): Slot {
     const transport = openTransport(own, deps)
     try {
       await transport.connect()
-      // The process was stopped before it had created a worker.
+      // Does not create a worker if the process is already being stopped.
       if (isStopping) return
       const created = createWorker(
-        // Copies state of any size, because all state in simulations is far below the usual threshold for a warm-up.
+        // Warms up even if few records are missing, because states in simulations never reach the default threshold.
         { topology, guarantee, ...settings, warmUpMaxMs, warmUpLeastRecords: 0, stopGraceMs: 5_000 },
         { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime, ...watchOf(own) },
       )

@@ -35,7 +35,7 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
     return Buffer.from(out.buffer.subarray(0, out.length))
   }
 
-  /** Returns the published lists by partition, for both whole and half minutes. */
+  /** Returns the published lists of whole and half minutes, in one array for each partition of the two topics. */
   function lists(cluster: Cluster): TrendOutput[][] {
     return [trendOutput, trendRenewals].flatMap((topic) =>
       committedRecords(cluster, topic.name).map((records) =>
@@ -45,8 +45,8 @@ export function trendsSubject({ partitions }: { readonly partitions: number }): 
   }
 
   /**
-   * Returns the lowest and highest correct count of a term in a region: how many tweets a list must contain, and how
-   * many it may contain.
+   * Returns the lowest and highest correct count of a term in a region. A list must count all tweets that were
+   * acknowledged before the pipeline made the list, and it may count all tweets from before the end of its window.
    */
   function counts(woeid: number, term: string, windowEnd: number, { acknowledgedAt }: InputTimes): readonly [least: number, most: number] {
     // A window that ends halfway through a minute includes that whole minute.

@@ -29,7 +29,7 @@ function fail({ apiKey, reply }: ClientRequest): void {
 test.each<[string, number, (transport: Transport) => Promise<Map<string, number>>]>([
   ['the end of a log', LIST_OFFSETS, (transport) => transport.offsets([PARTITION], 'end')],
   ['the end of a leader epoch', EPOCH_ENDS, (transport) => transport.epochEnds([{ ...PARTITION, leaderEpoch: 0 }])],
-])('if a broker fails once for an unknown reason, the client asks it again for %s', async (_, apiKey, ask) => {
+])('if a broker answers once with an unknown error, the client repeats its request for %s', async (_, apiKey, ask) => {
   let failures = 1
   const { run } = producerWorld(2, (request, broker, cluster) => {
     if (request.apiKey === apiKey && failures-- > 0) fail(request)

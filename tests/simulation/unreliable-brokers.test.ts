@@ -139,7 +139,7 @@ test('a reader can start at an offset whose leader epoch no broker knows', async
   })
 })
 
-/** Each function makes the first request of one kind of client, and returns 1 if the request succeeds. */
+/** Each function performs the first operation of one kind of client, and returns 1 if the operation succeeds. */
 const FIRST_STEPS: Record<string, (transport: Transport) => Promise<unknown>> = {
   offsets: async (transport) => (await transport.offsets([PARTITION], 'earliest')).size,
   async fetcher(transport) {
@@ -277,7 +277,7 @@ test('a reader stops using a leader that is cut off and therefore gets no new re
   })
 })
 
-test('a publisher stops using an outdated broker, although it can still publish to other partitions', async () => {
+test('a publisher stops using an outdated broker, even while it succeeds in publishing to other partitions', async () => {
   const { cluster, log, fallBehind, open, run } = outdatedWorld([METADATA, FIND_COORDINATOR])
   cluster.createTopic('other', 1, new Map())
   await run(async (producer) => {
@@ -347,7 +347,7 @@ test.each([
   })
 })
 
-test('a commit of offsets fails at the delivery timeout while no broker knows a coordinator', async () => {
+test('a commit of offsets fails after the delivery timeout if no broker finds a coordinator', async () => {
   let isMissing = false
   const { now, run } = producerWorld(2, (request, broker, cluster) => {
     const knowledge = { ...cluster.knowledgeOf(broker), coordinator: () => undefined }
@@ -398,7 +398,7 @@ test('if a partition leader moves during a commit, the committed offsets name th
   expect(valuesIn(cluster)).toEqual(['first', 'second'])
 })
 
-test('a broker that hangs does not delay ending an abandoned transaction that another broker coordinates', async () => {
+test('a broker that hangs does not delay the end of an abandoned transaction that another broker coordinates', async () => {
   let hangs = false
   const { cluster, faults, now, open, run } = producerWorld(
     2,
@@ -424,7 +424,7 @@ test('a broker that hangs does not delay ending an abandoned transaction that an
 test.each([
   ['leaders', METADATA],
   ['coordinators', FIND_COORDINATOR],
-])('closing a producer does not wait for brokers that hang when they are asked for %s', async (_, apiKey) => {
+])('closing a producer does not wait for brokers that do not answer requests for %s', async (_, apiKey) => {
   const asked = Promise.withResolvers<void>()
   let hangs = false
   const { cluster, faults, now, run } = producerWorld(
@@ -456,7 +456,7 @@ test.each([
   expect(valuesIn(cluster)).toEqual(['before'])
 })
 
-test('if a client refreshes its metadata at a broker that does not know a topic yet, the client soon asks another broker', async () => {
+test('if a client refreshes its metadata from a broker that does not know a topic yet, the client soon asks another broker', async () => {
   let isBehind = false
   const { cluster, now, run } = producerWorld(
     2,

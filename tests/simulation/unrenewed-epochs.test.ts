@@ -6,7 +6,7 @@ import { append, producerWorld, valuesIn } from './producer-world.ts'
 const INIT_PRODUCER_ID = 22
 const END_TXN = 26
 
-test('version 1: a producer whose requests for a new epoch were never answered can be initialised again', async () => {
+test('with transactions of version 1, a producer whose requests for a new epoch were not answered can be initialised again', async () => {
   let isLost = false
   let ends = 0
   const { cluster, network, now, run } = producerWorld(1, (request, broker, cluster) => {

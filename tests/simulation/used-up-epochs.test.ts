@@ -22,8 +22,8 @@ test('a producer can be initialised while the transaction in its last epoch is b
   await run(async (producer) => {
     append(producer, 'first')
     await producer.commit(new Map(), undefined)
-    // The coordinator has already assigned a new producer id, but still describes the transaction with the previous
-    // one.
+    // The coordinator has already assigned a new producer id, but the transaction that is being ended still has the
+    // previous one.
     await producer.init()
     append(producer, 'second')
     await producer.commit(new Map(), undefined)

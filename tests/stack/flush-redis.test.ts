@@ -19,7 +19,7 @@ test('empties a Redis whose data is in the folder of a test', async () => {
 })
 
 test.each(['/var/lib/redis', tmpdir(), join(tmpdir(), 'redis'), join(tmpdir(), 'millrace-test-x', '..', 'redis'), ''])(
-  'leaves a Redis in %s unchanged',
+  'refuses to empty a Redis whose data is in the folder "%s"',
   async (dir) => {
     const redis = redisIn(dir)
     await expect(flushTestRedis(redis as never)).rejects.toThrow('refused to empty the Redis')

@@ -18,7 +18,7 @@ export interface TestStack {
   search(): Promise<string>
 }
 
-/** Disables retries. For tests of guarantees that must hold under any fault. */
+/** Disables retries, for tests of guarantees that must hold under any fault. */
 export const AT_FIRST_TRY = { retry: 0 } as const
 
 /** Returns the servers that the tests of the project share. Each server starts when it is first requested. */

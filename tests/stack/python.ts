@@ -6,7 +6,7 @@ import { TOOLS } from './servers.ts'
 
 /**
  * Returns the folder (with bin/…) of a Python environment with the packages in tests/stack/python/<name>.txt. The
- * environment is stored with the downloaded tools. The packages are independent programs that verify our output:
+ * environment is stored with the downloaded tools. The packages contain independent software that checks our output:
  * librdkafka, Confluent's serializers, and schemathesis.
  */
 export function pythonEnvironment(name: 'confluent' | 'schemathesis'): Promise<string> {

@@ -6,7 +6,7 @@ import { erasureTimes } from '../../state/erasure.ts'
 const HOUR_MS = 3_600_000
 
 test.each([1_000, 60_000, HOUR_MS])(
-  'if everything must be erased within %i ms, a blob is kept as long as its last read can be repeated, and is removed in time',
+  'with a time limit of %i ms for erasures, a blob is kept while its last read can be repeated, and is removed within the limit',
   (withinMs) => {
     const { repeatableMs, renewAfterMs, untouchedMs, sweepEveryMs } = erasureTimes(withinMs)
     // The last read does not touch the blob if another read has touched it within `renewAfterMs`.
@@ -15,7 +15,7 @@ test.each([1_000, 60_000, HOUR_MS])(
   },
 )
 
-test('if the time for erasures is shorter, blobs are touched more often', () => {
+test('with a shorter time limit for erasures, blobs are touched more often', () => {
   const renewAfterMs = (env: Record<string, string>) => readPipelinesConfig(env).blobs.renewAfterMs
   expect(renewAfterMs({})).toBe(60_000)
   expect(renewAfterMs({ ERASE_WITHIN_SECONDS: '60' })).toBe(1_000)

@@ -6,7 +6,7 @@ import { writeRunFile } from '../../deploy/local/run-file.ts'
 import { apiTarget, streamTarget } from '../../tools/config.ts'
 import { readDlqConfig } from '../../tools/dlq/config.ts'
 
-test('addresses come from the environment as for workers, and an empty variable counts as unset', () => {
+test('addresses from the environment take precedence over the running stack, and an empty variable counts as unset', () => {
   const home = mkdtempSync(join(tmpdir(), 'millrace-tools-'))
   onTestFinished(() => rmSync(home, { recursive: true }))
   const run = join(home, 'run')

@@ -33,7 +33,7 @@ async function play(
   return sent
 }
 
-test('everything is sent at its time or up to 100 ms later, but never earlier', async () => {
+test('each event is sent when it is due or up to 100 ms later, but never earlier', async () => {
   const sent = await play([0, 30, 120, 500])
   expect(sent).toHaveLength(4)
   expect(sent.every(([at, sentAt]) => sentAt >= at && sentAt <= at + 100)).toBe(true)

@@ -165,7 +165,7 @@ describe('a store of blobs in a folder', () => {
     }
   })
 
-  it('never returns different content if any byte is flipped', async () => {
+  it('returns the stored content or reports damage, whichever byte of the file is changed', async () => {
     const content = Buffer.from('a few words that are stored as they are')
     const { hash } = await keep(store(), content)
     const good = readFileSync(pathOf(hash))
@@ -318,7 +318,7 @@ describe('a store of blobs in a bucket', () => {
     await expect(shelf.open(hash)).rejects.toThrow(BlobsUnavailableError)
   })
 
-  it('cannot store a draft whose file was deleted', async () => {
+  it('reports a missing file if the file of a draft was deleted', async () => {
     const missing = { kind: 'file', path: join(bucketDrafts, 'missing.draft'), length: 100_000 } as const
     const stored = bucketStore.shelf.put(sha256(Buffer.from('missing')), missing)
     await expect(stored).rejects.toThrow(BlobsUnavailableError)
@@ -423,7 +423,7 @@ describe('a store of blobs in a bucket', () => {
     for (const length of [0, 1, 15, 16, 17]) await expect(read(all.slice(0, length)), `${length}`).rejects.toBeInstanceOf(BlobCorruptError)
   })
 
-  it('is opened by an s3: URL, whereas a file: URL opens a folder and other URLs are refused', async () => {
+  it('is opened by an s3: URL; a file: URL opens a folder, and other URLs are refused', async () => {
     const blobs = await connectBlobs({ url: 's3://snippets/deep/er', s3Endpoint: s3Url })
     const { hash } = await keep(blobs, Buffer.from('by its URL'))
     expect(await contentOf(blobs, hash)).toEqual(Buffer.from('by its URL'))

@@ -43,22 +43,22 @@ async function contentOf(hash: string): Promise<Buffer | undefined> {
 
 const filled = (bytes: number, text: string) => Buffer.alloc(bytes, text)
 
-describe('kept contents', () => {
-  it.each([0, 1, 1_000, 65_536])('reads %i bytes from the shelf once', async (bytes) => {
+describe('a store with kept contents', () => {
+  it.each([0, 1, 1_000, 65_536])('reads content of %i bytes from the shelf only once', async (bytes) => {
     const content = filled(bytes, `${bytes} bytes`)
     const hash = await keep(content)
     for (let time = 0; time < 3; time++) expect(await contentOf(hash)).toEqual(content)
     expect(opened).toEqual([hash])
   })
 
-  it.each([65_537, 300_000, 1_000_000])('does not cache %i bytes', async (bytes) => {
+  it.each([65_537, 300_000, 1_000_000])('does not cache content of %i bytes', async (bytes) => {
     const content = filled(bytes, 'long')
     const hash = await keep(content)
     for (let time = 0; time < 2; time++) expect((await contentOf(hash))!.equals(content)).toBe(true)
     expect(opened).toEqual([hash, hash])
   })
 
-  it('keeps the most recently read contents within the size limit, even if each of them is tiny', async () => {
+  it('keeps the most recently read contents up to the size limit, which also bounds the number of tiny contents', async () => {
     const hashes = await Promise.all(Array.from({ length: 5 }, (_, index) => keep(filled(50_000, `${index}.`))))
     for (const hash of hashes) await contentOf(hash)
     opened.length = 0

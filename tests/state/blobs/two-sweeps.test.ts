@@ -43,7 +43,7 @@ async function sharedFolder() {
   return { one, other, list }
 }
 
-test('a sweep leaves a blob alone if another sweep puts it back before the first sweep has checked its time', async () => {
+test('a sweep does not remove a blob that another sweep puts back before the first sweep has checked the time of the blob', async () => {
   const { one, list } = await sharedFolder()
   before('stat', list)
   expect(await one.removeUntouched(HASH, BEFORE)).toBe(false)
@@ -55,8 +55,8 @@ test('a sweep does not remove a blob that another sweep has put back and that wa
   before('unlink', async () => {
     await list()
     expect(await other.touch(HASH)).toBe(true)
-    // The other sweep has listed the blob before the touch. The first sweep continues while the other sweep has moved
-    // the blob aside.
+    // The other sweep has listed the blob before the touch, so it tries to remove the blob, too. The first sweep
+    // finishes while the blob is moved aside by the other sweep.
     const aside = Promise.withResolvers<void>()
     before('stat', async () => {
       aside.resolve()

@@ -53,7 +53,7 @@ test.each<[string, WritePace | undefined, number]>([
   ['at full pace', undefined, 2],
   ['at a slow pace', slow, 1],
 ])(
-  '%s, a write limits the number of bulk requests in flight, and ends after a failure only when none is in flight',
+  '%s, a write limits the number of bulk requests in flight, and reports a failure only when none is in flight any more',
   async (_, pace, expected) => {
     let [inFlight, most, ended] = [0, 0, 0]
     const client = {
@@ -86,7 +86,7 @@ test('refused documents of several batches are reported in order', async () => {
   expect(refused).toEqual(Array.from({ length: 2_500 }, (_, at) => ({ at, reason: 'mapper_parsing_exception: failed' })))
 })
 
-test('stale versions and deletions of missing documents succeed; documents that the index refuses are reported with their positions', async () => {
+test('changes with stale versions and deletions of missing documents succeed; refused documents are reported with their positions', async () => {
   const mapping = { type: 'mapper_parsing_exception', reason: 'failed to parse', caused_by: { reason: 'not a number' } }
   const { writer } = world(() => items([409, { type: 'version_conflict_engine_exception' }], [404], [400, mapping], [200]))
   expect(await writer.write([change('1'), change('2', null), change('3'), change('4')])).toEqual([
@@ -94,7 +94,7 @@ test('stale versions and deletions of missing documents succeed; documents that 
   ])
 })
 
-test.each([429, 403, 503])('an item with status %i means that a retry may help', async (status) => {
+test.each([429, 403, 503])('if an item of a bulk response has status %i, the write reports an unavailable target', async (status) => {
   const { writer } = world(() => items([200], [status, { type: 'x', reason: 'later' }]))
   await expect(writer.write([change('1'), change('2')])).rejects.toThrow(TargetUnavailableError)
 })

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { joinWrites } from '../../../state/redis/joined-writes.ts'
 
-test('commands written by a callback and its promises are sent together, in order, and before the next callback', async () => {
+test('commands that a callback and its microtasks write are sent together, in order, and before the next callback', async () => {
   const sent: string[] = []
   const stream = new Writable({
     write(chunk, _encoding, done) {

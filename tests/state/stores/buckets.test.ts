@@ -45,7 +45,7 @@ test('buckets behave like a map that drops old entries', () => {
   )
 })
 
-test('sums and neighbours match the entries', () => {
+test('the sum of a range, the newest bucket and the neighbours of a bucket match the entries', () => {
   fc.assert(
     fc.property(additions, fc.integer({ min: 995, max: 1035 }), fc.integer({ min: 0, max: 20 }), (all, from, length) => {
       const buckets = emptyBuckets()

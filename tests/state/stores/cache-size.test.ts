@@ -61,7 +61,7 @@ test('a batch larger than the cache is read with one multi-get', () => {
   expect(reads).toEqual([1_000])
 })
 
-test('keys that were in memory stay there until their batch is processed', () => {
+test('keys of a batch that are already in memory are not read again, and stay in memory until the batch is processed', () => {
   const { store, reads } = storeOf(10, { worker: SMALL })
   store.get('key 999')
   store.prefetchFor(0)
@@ -70,7 +70,7 @@ test('keys that were in memory stay there until their batch is processed', () =>
   expect(reads).toEqual([1, 999])
 })
 
-test('the batch of one source stays in memory while another source processes several batches', () => {
+test('the batch of one source stays in memory while several batches of another source are processed', () => {
   const { store, reads } = storeOf(10, { worker: SMALL })
   const slow = KEYS.slice(0, 400)
   store.prefetchFor(0)
@@ -106,7 +106,7 @@ test('a batch leaves memory after it has been processed', () => {
 })
 
 test.each([10, 300, 2_000])(
-  'objects of %i bytes fill at least half of the configured memory, and exceed it by two objects at most',
+  'objects of %i bytes fill at least half of the configured cache size, and exceed it by at most two objects',
   (valueBytes) => {
     const cacheBytes = 40_000
     const bytes = ENTRY_BYTES + 'key 999'.length + valueBytes
@@ -116,7 +116,7 @@ test.each([10, 300, 2_000])(
   },
 )
 
-test('the size that a store itself sets takes precedence over the size that the worker sets', () => {
+test('a cache size that is set for a store takes precedence over the cache size of the worker', () => {
   expect(keptOf(storeOf(10, { worker: 1, store: 40_000 }))).toBeGreaterThan(80)
   expect(keptOf(storeOf(10, { worker: 40_000, store: 1 }))).toBeLessThan(3)
 })

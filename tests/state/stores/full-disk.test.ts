@@ -17,7 +17,7 @@ function outputOf(program: string, folder: string, fileLimitKib: number): string
 }
 
 test(
-  'a rewrite that fails on a full disk leaves no copy behind, and a later rewrite returns no deleted rows',
+  'a rewrite that fails on a full disk leaves no copy behind, and a later rewrite brings back no deleted rows',
   () => {
     const folder = newFolder()
     const { failure, keys } = JSON.parse(outputOf('rewrite-on-full-disk.ts', folder, 6_144))
@@ -28,7 +28,7 @@ test(
   CHILD_TIMEOUT_MS,
 )
 
-test('a rewrite does not continue a copy that could not be removed', async () => {
+test('a rewrite takes over no rows from a copy that could not be removed earlier', async () => {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder })
   const left = await openRocksdbBackend({ folder: join(folder, 'generation-1') })

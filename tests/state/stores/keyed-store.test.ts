@@ -149,7 +149,7 @@ for (const kind of ['keyed', 'sparse', 'packed', 'packed, uncached'] as const) {
   )
 }
 
-test('a sparse store reads nothing for absent keys, and reads fewer than 1 % of removed keys once it has forgotten them', async () => {
+test('a sparse store looks up no absent keys in the database, and after many removals, fewer than 1 % of the removed keys', async () => {
   const { backend, session } = await testBackends[0]()
   const column = backend.session(TOPOLOGY).column(STORE, 0)
   let read = 0
@@ -185,7 +185,7 @@ test('a sparse store reads nothing for absent keys, and reads fewer than 1 % of 
   expect([store.get('a'), read < removed.length / 100]).toEqual(['x', true])
 })
 
-test('a key that changes a hundred times is encoded once per commit', async () => {
+test('a key that changes a hundred times is written once per commit', async () => {
   const backend = (await testBackends[0]()).backend
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend)
   const changelog = testChangelog()
@@ -401,21 +401,24 @@ test('a second flush is refused before the first one is committed or aborted', a
   expect(() => store.flush(undefined)).toThrow(/flushed again/)
 })
 
-test.each(['keyed', 'packed'] as const)('a %s store remembers changes only from trackChanges to the next flush', async (kind) => {
-  const { backend } = await testBackends[0]()
-  const store = openStore(storeOf(kind), backend)
-  const checkedRows = () => {
-    const checked = testChangelog()
-    store.checkChanges?.(checked)
-    return checked.appended
-  }
-  store.put('a', 'x')
-  store.trackChanges?.()
-  for (const key of ['a', 'b', 'b']) store.put(key, 'y')
-  expect(checkedRows()).toBe(2)
-  store.put('c', 'y')
-  store.flush(undefined)
-  store.committed()
-  store.put('d', 'y')
-  expect(checkedRows()).toBe(0)
-})
+test.each(['keyed', 'packed'] as const)(
+  'a %s store remembers changes only from a call of trackChanges until the next flush',
+  async (kind) => {
+    const { backend } = await testBackends[0]()
+    const store = openStore(storeOf(kind), backend)
+    const checkedRows = () => {
+      const checked = testChangelog()
+      store.checkChanges?.(checked)
+      return checked.appended
+    }
+    store.put('a', 'x')
+    store.trackChanges?.()
+    for (const key of ['a', 'b', 'b']) store.put(key, 'y')
+    expect(checkedRows()).toBe(2)
+    store.put('c', 'y')
+    store.flush(undefined)
+    store.committed()
+    store.put('d', 'y')
+    expect(checkedRows()).toBe(0)
+  },
+)

@@ -69,7 +69,7 @@ test('a value may be replaced by bytes from the same table', () => {
   expect(rows.buffer.toString('latin1', rows.valueStart(row), rows.valueEnd(row))).toBe('0123456789')
 })
 
-test('rows are written, found and prefetched as bytes, and a changed row is encoded once per commit', async () => {
+test('rows can be written, found and prefetched as bytes, and a row that changes several times is written once per commit', async () => {
   const { backend, session } = await testBackends[0]()
   const open = () => openStore(packedStore('terms', { key: utf8, value: raw(utf8) }), backend, 1_000)
   const key = Buffer.from('x café')
@@ -109,7 +109,7 @@ test('rows that a small cache has evicted are read again', async () => {
   for (let i = 0; i < 200; i++) expect(store.get(`term ${i}`)).toBe(`value ${i}`)
 })
 
-test('loading rows reports a schema that is not loaded yet, and the row is readable once the schema is loaded', async () => {
+test('loading rows fails if a schema is not loaded yet, and can be repeated once the schema is loaded', async () => {
   const { backend, session } = await testBackends[0]()
   const schema = { type: 'record', name: 'Total', fields: [{ name: 'sum', type: 'int' }] }
   const added = { ...schema, fields: [...schema.fields, { name: 'added', type: 'int', default: 7 }] }

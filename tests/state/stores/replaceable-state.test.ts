@@ -69,7 +69,7 @@ test.each<[string, (folder: string) => void]>([
   ['is no longer locked', () => {}],
   ['is already deleted', (folder) => rmSync(join(folder, 'generation-1'), { recursive: true })],
 ])(
-  'a database that another process replaces while it is being opened is neither used nor counted as damaged: the old database %s',
+  'if another process replaces a database while it is being opened, the new one is used, and no damage is reported: the old one %s',
   async (_what, leave) => {
     const folder = await writtenFolder()
     await withReplaceableState({ folder }, notDeleted, async (backend) => expect(await backend.scrub()).toBe(true))

@@ -128,7 +128,7 @@ test('each session has a separate batch', async () => {
   await backend.close()
 })
 
-test('a batch that was taken does not change with later puts, writes and drops', async () => {
+test('later puts, writes and drops of a session do not change a batch that was taken from it', async () => {
   const backend = await openRocksdbBackend({ folder: newFolder() })
   const session = backend.session(TOPOLOGY)
   const column = session.column('totals', 0)

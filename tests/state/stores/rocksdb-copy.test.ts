@@ -27,7 +27,7 @@ test('a copy waits while its target database is overloaded, and can be stopped w
     batch_write: (_, batch) => void written.push(batch),
   }
   const copying = copyRows(binding as RocksdbBinding, from, to, () => true)
-  await until(() => looks > 2, 'it looks again and again')
+  await until(() => looks > 2, 'the copy checks the load repeatedly')
   expect(written).toEqual([])
   waiting = '2'
   expect(await copying).toBe(true)

@@ -153,7 +153,7 @@ test('a database that is closed during a rewrite remains unchanged', async () =>
   await again.close()
 })
 
-test('an erasable store requests a rewrite when it deletes a value, and adds a record to the changelog on request', async () => {
+test('an erasable store requests a rewrite when it deletes a value, and a call of roll adds one record to the changelog', async () => {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder })
   await backend.scrub()
@@ -209,7 +209,7 @@ test('an erasable store requests a rewrite after the commit that contains the de
   await backend.close()
 })
 
-test('a scan that began before a rewrite returns all rows of that time, and the rewrite ends only after the scan', async () => {
+test('a scan that began before a rewrite returns all rows from before the rewrite, and the rewrite ends only after the scan', async () => {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder })
   const { own, column } = session(backend)

@@ -226,7 +226,7 @@ describe('a set with a capacity of 50,000 items, an error rate of 1 % and a life
   })
 })
 
-describe('a set of more items than its capacity', () => {
+describe('a set with more items than its capacity', () => {
   const CAPACITY = 2_000
   const ERROR_RATE = 0.01
   const ADDED = 4 * CAPACITY
@@ -237,7 +237,7 @@ describe('a set of more items than its capacity', () => {
     [1_000, CAPACITY],
     [60_000, CAPACITY],
     [3_600_000, 720],
-  ])('remembers the newest items, one every %i ms: the last %i', { timeout: FILL_TIMEOUT_MS }, (stepMs, live) => {
+  ])('that receives one item every %i ms remembers the last %i items', { timeout: FILL_TIMEOUT_MS }, (stepMs, live) => {
     const store = openStore(newStore({ capacity: CAPACITY, errorRate: ERROR_RATE, lifetimeMs: MONTH_MS }), memoryBackend(), ADDED)
     const items = Array.from({ length: ADDED }, (_, i) => `item-${i}`)
     const remembered = items.filter((item, i) => store.add('ann', item, START + i * stepMs))
@@ -301,7 +301,7 @@ describe('the only page of a set', () => {
     session.write()
   }
 
-  test('is the only page that is read once it has a mark, even if it was first written without a mark', () => {
+  test('is read without a search for further pages once it has a mark, even if it was first written without a mark', () => {
     const first = opened()
     first.store.add('ann', 'x', START)
     first.commit()
@@ -318,27 +318,30 @@ describe('the only page of a set', () => {
     expect(looked.rows).toBe(1)
   })
 
-  test.each([1, 50, Number.POSITIVE_INFINITY])('is no longer the only page when it is full, with a commit every %d items', (every) => {
-    let now = START
-    const { backend, store, commit } = opened()
-    const items = Array.from({ length: 1_000 }, (_, index) => `item-${index}`)
-    items.forEach((item, index) => {
-      now += DAY_MS / 100
-      expect(store.add('ann', item, now)).toBe(true)
-      if (index % every === 0) commit()
-    })
-    commit()
-    for (const again of [store, opened(backend).store]) expect(items.filter((item) => !again.has('ann', item, now))).toEqual([])
-    forgetMarks(backend)
-    const later = opened(backend)
-    for (const item of items) expect(later.store.add('ann', item, now + DAY_MS)).toBe(false)
-    // At this time, all items in the first page have expired, but every other page still contains items.
-    while (later.store.expire(START + MONTH_MS + 5 * DAY_MS, 10) === 10);
-    later.commit()
-    const last = opened(backend).store
-    last.add('ann', 'one more', now + MONTH_MS / 2)
-    expect(last.has('ann', 'item-999', now + MONTH_MS / 2)).toBe(true)
-  })
+  test.each([1, 50, Number.POSITIVE_INFINITY])(
+    'is followed by further pages when it is full, and no item is lost, with a commit every %d items',
+    (every) => {
+      let now = START
+      const { backend, store, commit } = opened()
+      const items = Array.from({ length: 1_000 }, (_, index) => `item-${index}`)
+      items.forEach((item, index) => {
+        now += DAY_MS / 100
+        expect(store.add('ann', item, now)).toBe(true)
+        if (index % every === 0) commit()
+      })
+      commit()
+      for (const again of [store, opened(backend).store]) expect(items.filter((item) => !again.has('ann', item, now))).toEqual([])
+      forgetMarks(backend)
+      const later = opened(backend)
+      for (const item of items) expect(later.store.add('ann', item, now + DAY_MS)).toBe(false)
+      // At this time, all items in the first page have expired, but every other page still contains items.
+      while (later.store.expire(START + MONTH_MS + 5 * DAY_MS, 10) === 10);
+      later.commit()
+      const last = opened(backend).store
+      last.add('ann', 'one more', now + MONTH_MS / 2)
+      expect(last.has('ann', 'item-999', now + MONTH_MS / 2)).toBe(true)
+    },
+  )
 })
 
 describe('a lifetime', () => {
@@ -359,7 +362,7 @@ describe('a lifetime', () => {
     expect(store.has('ann', 'x', START + 49 * DAY_MS)).toBe(true)
   })
 
-  test('of older items ends when the store checks their page; the next check takes place when the newest items of the page expire', async () => {
+  test('ends first for the older items of a page: a check removes them, and the next check is due when the newest items expire', async () => {
     const backend = memoryBackend()
     const store = openStore(newStore({ lifetimeMs: MONTH_MS }), backend)
     store.add('ann', 'x', START)

@@ -64,7 +64,7 @@ test('only the database of erasable stores is rewritten, and each store is in th
   })
 })
 
-test('erasable stores of a folder with a single database must be restored into a new database, and vanish from the old one even if the first scrub fails', async () => {
+test('if a folder has only a single database, its erasable stores must be restored into a new one, and vanish from the old one even if the first scrub fails', async () => {
   const folder = newFolder()
   await withState(
     folder,

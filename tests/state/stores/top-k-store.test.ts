@@ -101,7 +101,7 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
 
 testAgainstModel('the K best entries equal those of a sorted list', STORE, stepArbitrary, runAgainstModel)
 
-test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('a list of the best %d is refused', (k) => {
+test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('a list of the %d best entries is refused', (k) => {
   expect(() => topKStore(STORE, { group: utf8, list, k, id: (item) => item.term, compare: byScore })).toThrow(
     'k must be a positive integer',
   )

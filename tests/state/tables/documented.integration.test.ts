@@ -16,7 +16,7 @@ const MS_PER_SECOND = 1_000
 const AT = Math.floor(Date.now() / HOUR_MS - 1) * HOUR_MS
 const SECONDS = AT / MS_PER_SECOND
 
-/** Returns the documented query that reads the table, with 64-bit numbers as numbers. */
+/** Returns the documented query that reads the table. Its result contains 64-bit integers as numbers. */
 function documented(table: string): string {
   const page = readFileSync(new URL('../../../docs/tables.md', import.meta.url), 'utf8')
   const queries = [...page.matchAll(/```sql\n([^`]*)```/g)].map(([, sql]) => sql)

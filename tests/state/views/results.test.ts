@@ -48,7 +48,7 @@ test('the result of a late retry is published but not stored', () => {
   expect(operations(resultOf({ decided_at: NOW - 300_000 }))).toContainEqual(expect.objectContaining({ op: 'expire', seconds: 300 }))
 })
 
-test("other records go to the service's view, and a tombstone removes the value", () => {
+test("records without a result go to the service's view, and a tombstone removes the value", () => {
   const link = linkOf({})
   expect(view.operationsFor(PARTITION, 'abc', { view: link, result: null })).toEqual(linksView.operationsFor(PARTITION, 'abc', link))
   expect(view.operationsFor(PARTITION, 'abc', null)).toEqual([{ op: 'del', key: '{links:2}:link:abc' }])

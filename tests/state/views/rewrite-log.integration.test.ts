@@ -35,7 +35,7 @@ test('while a rewrite is running, the next rewrite waits for its end, because th
   await expect.poll(rewrites, { timeout: 20_000 }).toBe(before + 1)
 })
 
-test('if the server does not allow the command, a warning is logged; other errors are thrown', async () => {
+test('if the server does not allow a rewrite, a warning is logged; other errors are thrown', async () => {
   const { admin, connect, rewrites } = await connected()
   await admin.acl('SETUSER', 'restricted', 'on', '>secret', '~*', '+@all', '-bgrewriteaof')
   const before = await rewrites()

@@ -32,7 +32,7 @@ test('a summary counts the dead letters that are not replayed, and shows the off
   expect(formatSummary('matches', [{ ...one, replayed: true }])).toBe('matches: 0 dead letters\n  replayed: 1\n')
 })
 
-test('data in a record affects neither the terminal nor the other lines', () => {
+test('control characters in a record affect neither the terminal nor the other lines of the output', () => {
   const text = formatDeadLetter(letter, () => ({ name: CLEAR })) + formatSummary('matches', [letter])
   expect(text).not.toMatch(/[^\P{Cc}\n]/u)
   expect(text.split('\n').filter((line) => line.startsWith('code: '))).toEqual(['code: bad\\u001b[2J\\u009b2J'])

@@ -22,7 +22,7 @@ async function evaluate(...args: string[]): Promise<string> {
   return stdout
 }
 
-test('a recording is split at a given day, and both models are reported', { timeout: TIMEOUT_MS }, async () => {
+test('a recording is split at a given day, and the results of both models are reported', { timeout: TIMEOUT_MS }, async () => {
   const file = join(folder, 'payments.csv.gz')
   await writeFile(file, gzipSync(recordingOf(90)))
   const output = await evaluate('--train', file, '--test', file, '--test-from', '2020-03-01')

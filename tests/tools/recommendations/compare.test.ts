@@ -50,7 +50,7 @@ test('in a comparison, the version in force has vectors of newer items, as in th
   expect(compared).toMatchObject({ questions: 1, candidate: 1, inForce: 1 })
 })
 
-test('the test cases of a single user do not show that a version is worse', async () => {
+test('the test cases of a single user are too few to show that a version is worse', async () => {
   const items = new Map(Array.from({ length: OTHERS }, (_, index) => [BigInt(100 + index), itemOf('Scarf')]))
   items.set(1n, itemOf('Kettle')).set(900n, itemOf('Heat'))
   const similar = new Map([1n, 900n].map((itemId) => [itemId, 0]))

@@ -121,7 +121,7 @@ describe('training with Python', () => {
     expect(cosineTo(2n)).toBeGreaterThan(cosineTo(1n))
   })
 
-  it('leaves nothing behind that serving would open when it is aborted', async () => {
+  it('leaves no bundle behind that serving would open if the training is aborted', async () => {
     const aborted = await mkdtemp(join(tmpdir(), 'millrace-training-'))
     try {
       await expect(train(aborted, AbortSignal.abort())).rejects.toThrow('aborted')

@@ -17,8 +17,8 @@ export const sellerCaller = ({ id }: DemoSeller) => ({ subject: id, scope: 'sell
 
 /**
  * Stores the categories and sellers, and creates products for sellers that have none. Returns the variants on offer.
- * @param say prints a message about each product that is refused, and about each failed request, except if an existing
- * product cannot be read
+ * @param say prints a message about each refused product and each failed request. Existing products that cannot be read
+ * are skipped without a message
  */
 export async function fillCatalogue(client: DemoClient, seed: number, say: (text: string) => void): Promise<OfferedVariant[]> {
   const must = (what: string, { status, code }: Reply): boolean => {

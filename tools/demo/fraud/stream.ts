@@ -50,8 +50,8 @@ export interface DemoPaymentsOptions {
   /** Payments per second. */
   readonly rate: number
   /**
-   * Start of the stream, epoch ms. Transaction ids contain this time, because an id that is used again would get the
-   * answer to its first use.
+   * Start of the stream, epoch ms. Transaction ids contain this time, so that several streams have no ids in common. A
+   * payment with the id of an earlier payment would get the answer to the earlier one.
    */
   readonly startAt: number
 }

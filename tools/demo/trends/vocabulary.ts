@@ -44,7 +44,7 @@ export function vocabulary(seed: number): Vocabulary {
   }
 }
 
-/** Returns the index in the vocabulary of a country's most frequent term. */
+/** Returns the index of a country's most frequent term in the vocabulary. */
 function placeOf(country: string): number {
   const [first, second] = [country.charCodeAt(0), country.charCodeAt(1)]
   return EVERYDAY.length + (((first * 31 + second) * 97) % (VOCABULARY / 2))
@@ -55,7 +55,7 @@ function madeUpTerm(random: Random): string {
   return random() < PHRASE_SHARE ? `${madeUpWord(random)} ${madeUpWord(random)}` : madeUpWord(random)
 }
 
-/** Invents a word, as a part of a term or as the name of an event. */
+/** Invents a word for a term or for the name of an event. */
 export function madeUpWord(random: Random): string {
   const length = SHORTEST_SYLLABLES + integer(random, MORE_SYLLABLES)
   let word = ''

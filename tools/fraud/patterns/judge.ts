@@ -60,8 +60,8 @@ const CONFIRMED_AFTER_MS = 3 * 86_400_000
 const TWO_TO_32 = 2 ** 32
 
 /**
- * Folds payments into profiles and evaluates the seeded rules, as the pipeline and the API do. Analysts confirm only a
- * part of the frauds, so that confirmed frauds are as rare as in real traffic. If they confirmed all frauds, most
+ * Folds payments into profiles and evaluates the seeded rules, as the pipeline and the API do. Analysts confirm only
+ * some of the frauds, so that confirmed frauds are as rare as in real traffic. If they confirmed all frauds, most
  * merchants and many users would look fraudulent.
  */
 export function* ruledTraffic(payments: readonly GeneratedPayment[]): Generator<RuledPayment> {

@@ -14,7 +14,8 @@ from parent import end_with_parent
 OPSET = 15
 GOLDEN_VECTORS = 12
 TREES, LEAVES, RATE, LEAST_ROWS = 80, 15, 0.1, 40
-# The converted model rounds thresholds to float32. This may move a few rows to the other side of a split.
+# Maximum mean difference between the scores of the trained and the converted model. The converted model rounds
+# thresholds to float32, which may move a few rows to the other side of a split.
 LARGEST_MEAN_DIFFERENCE = 1e-4
 
 

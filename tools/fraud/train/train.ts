@@ -104,7 +104,8 @@ async function main(): Promise<void> {
  */
 async function putInPlace(from: string, out: string): Promise<void> {
   await mkdir(out, { recursive: true })
-  // A manifest follows its model, because an API refuses a model that does not match its manifest.
+  // Each manifest is replaced after its model. An API that reads the new model with the old manifest refuses the model,
+  // because the two do not match.
   const names = (await readdir(from)).sort((one, other) => Number(one.endsWith('.json')) - Number(other.endsWith('.json')))
   const part = (name: string) => join(out, `.${name}.part`)
   for (const name of names) await copyFile(join(from, name), part(name))

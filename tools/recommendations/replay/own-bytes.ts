@@ -1,5 +1,5 @@
 /**
- * Returns the row with each field of bytes in memory of its own. Node takes small buffers from shared blocks of 64 KiB,
+ * Returns the row with each field of bytes in separate memory. Node takes small buffers from shared blocks of 64 KiB,
  * so a row that is kept for a long time would prevent the release of whole blocks.
  */
 export function withOwnBytes<Row extends object>(row: Row): Row {
@@ -12,7 +12,7 @@ export function withOwnBytes<Row extends object>(row: Row): Row {
   return own
 }
 
-/** Copies bytes into memory of their own. */
+/** Copies bytes into separate memory. */
 export function ownBytes(bytes: Uint8Array): Buffer {
   return Buffer.from(Uint8Array.from(bytes).buffer)
 }

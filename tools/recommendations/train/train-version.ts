@@ -63,14 +63,11 @@ const LEAST_USERS = 2
 const LEAST_LISTS = 10
 /** Minimum number of served lists from which the ranker learns. If there are fewer, it learns from replayed lists. */
 const ENOUGH_SERVED = 10_000
-/**
- * Share of the history that provides test cases while no model is in force. It is taken from the newest end of the
- * history.
- */
+/** Share of the history that provides test cases while no model is in force. It consists of the newest interactions. */
 const NEWEST_SHARE = 0.1
 /**
- * Maximum share of the history that provides test cases. If the whole history is newer than the model in force, the
- * rest of the history is left for training. Otherwise, this model would never be replaced.
+ * Maximum share of the history that provides test cases. The rest is left for training, even if the whole history is
+ * newer than the model in force. Without this limit, nothing would be left, so this model would never be replaced.
  */
 const MOST_COMPARED_SHARE = 0.5
 /**

@@ -77,7 +77,7 @@ test.each([
   [{ errorRate: 1e-6, capacity: 10_000_000 }, 'errorRate is too small for this capacity'],
   [{ lifetimeMs: 999 }, 'lifetimeMs must be an integer of at least 1000'],
   [{ lifetimeMs: Number.NaN }, 'lifetimeMs must be an integer of at least 1000'],
-])('%o is refused', (wrong, message) => {
+])('a layout with %o is refused', (wrong, message) => {
   expect(() => seenSetLayout({ capacity: 10, errorRate: 0.01, lifetimeMs: LIFETIME_MS, ...wrong })).toThrow(message)
 })
 

@@ -51,7 +51,7 @@ test('violations that several instances recorded are listed once, newest first, 
   expect(named(await readViolations(reader, ALL))).toEqual(['-1 ahead', '0 a', '0 b', '696 old'])
 })
 
-test('pages and filters list each violation once, however the violations are distributed over time', async () => {
+test('each violation is listed once, across pages and with filters, however the violations are distributed over time', async () => {
   const violations = Array.from({ length: 60 }, (_, index) => {
     return violation(NOW - Math.floor(1.3 ** Math.floor(index / 2)) * 600_000, `rule-${index % 3}`, `client-${index % 5}`)
   }).filter(({ at }) => at > NOW - 30 * DAY_MS)

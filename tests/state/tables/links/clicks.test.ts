@@ -42,7 +42,7 @@ async function allPages(reader: TableReader, range: { readonly from: number; rea
   return pages
 }
 
-test('if a page covers less than a day of clicks, only the day after the previous page is searched', async () => {
+test('if a page needs less than a day of clicks, its query covers at most one day from the end of the previous page', async () => {
   // Ten clicks per day, in pairs with the same time.
   const times = Array.from({ length: 900 }, (_, click) => Math.floor(click / 2) * (DAY_MS / 5))
   const { reader, queries } = tableOf(times)

@@ -57,7 +57,7 @@ test('the bytes contain the rows of the record, whatever its schema id is', () =
   )
 })
 
-test('damaged records are refused if the decoder refuses them, a row has a woeid without a volume or the reverse, or a volume is negative', () => {
+test('a damaged record is refused if the decoder refuses it, if a row has more woeids than volumes or fewer, or if a volume is negative', () => {
   fc.assert(
     fc.property(volumes, fc.nat(), fc.nat(255), (value, at, byte) => {
       const bytes = encoded(value)

@@ -11,7 +11,7 @@ function row(warehouse_id: string, available: number): StockRow {
   return { variant_id: VARIANT, warehouse_id, available, reserved: 1, version: 3, first_end: 0 }
 }
 
-test('the rows of a variant are read by warehouse, even if the name of a warehouse contains a colon or a space', async () => {
+test('for a variant, the newest row of each warehouse is read, even if the name of a warehouse contains a colon or a space', async () => {
   const redis = fakeRedis()
   for (const [warehouse, available] of [
     ['west:2', 5],

@@ -76,7 +76,7 @@ test('a case is only in the lists of its status and analyst, until it is archive
   }
 })
 
-test('while a partition has not caught up, a missing case does not mean that there is no such case', async () => {
+test('while the view has not caught up, reads return NOT_CAUGHT_UP instead of a missing case or an empty list', async () => {
   const { redis } = world()
   redis.flush()
   expect(await readCase(redis.reader, 0, '1')).toBe(NOT_CAUGHT_UP)

@@ -138,7 +138,7 @@ test('payments in flight above the maximum number are counted per second, and th
   expect(await redis.exists(flight, counted)).toBe(0)
 })
 
-test('counts per second are joined into counts per minute, so that fewer than a hundred remain, and can still be removed', async () => {
+test('counts per second are merged into counts per minute, so that fewer than a hundred remain, and the sink can still remove them', async () => {
   const { profiles, enrich, sink, redis, keys } = await world()
   const count = MOST_IN_FLIGHT + MOST_COUNTERS + 50
   const requests = Array.from({ length: count }, (_, index) =>

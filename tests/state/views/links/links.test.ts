@@ -35,7 +35,7 @@ test('while the view is being filled, a link that it already contains is not ret
   expect(await readLink(reader, 0, 'abc1234')).toMatchObject({ longUrl: 'https://example.com/', userId: '42' })
 })
 
-test('a reader that shares commands reads a link and the flag with one command', async () => {
+test('a reader that shares commands reads a link and the caught-up flag of its partition with one command', async () => {
   const { reader, apply, caughtUp } = fakeRedis()
   apply(linksView.operationsFor(0, 'abc1234', link))
   caughtUp(LINKS_VIEW, 1)

@@ -29,7 +29,7 @@ const PARTITION = 0
 const PLACE = { lat: 52.52, lon: 13.405 }
 const ANN = '0a000000-0000-4000-8000-000000000000'
 
-/** Starts a Redis with Ann and `count` users around her. Of every `everyth` users, one passes her filters. */
+/** Starts a Redis with Ann and `count` users around her. One in `everyth` of these users passes her filters. */
 async function world(count: number, everyth = 1) {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())

@@ -10,7 +10,7 @@ import { privateRedis } from '../../../stack/index.ts'
 
 const HOUR_MS = 3_600_000
 
-test('twenty moves per hour are allowed, and a first place counts as a move only after a deletion', async () => {
+test('twenty moves per hour are allowed, and setting a first place counts as a move only after the deletion of a profile', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const keys = userKeys(0, ANN)

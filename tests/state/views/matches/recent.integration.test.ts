@@ -258,7 +258,7 @@ test.each(['block', 'unmatch'] as const)(
   },
 )
 
-test('a block made after the return remains, although the records about the deletion arrive later', async () => {
+test('a block by a user who has returned remains, although the records about the earlier deletion arrive later', async () => {
   const { ann, apply, profileOf, relations, command, leave, note, reasons } = await annAndBob()
   await apply(profileOf(ann, null), profileOf(BOB, null))
   command('block', ann, BOB)
@@ -273,7 +273,7 @@ test('a block made after the return remains, although the records about the dele
   expect(await reasons()).toEqual(['blocks', 'blocked'])
 })
 
-test('a block by the other user outlasts the deletion, even before the view includes the block', async () => {
+test('a block of a user remains after this user has left and returned, even before the view includes the block', async () => {
   const { ann, apply, profileOf, relations, command, leave, note, reasons } = await annAndBob()
   await apply(profileOf(ann, null), profileOf(BOB, null))
   const at = command('block', BOB, ann)
@@ -285,7 +285,7 @@ test('a block by the other user outlasts the deletion, even before the view incl
   expect(await reasons()).toEqual(['blocked', 'blocks'])
 })
 
-test('a swipe from before a deletion hides nobody, even if it is noted after the return', async () => {
+test('a swipe from before the deletion of a profile hides nobody, even if it is noted after the deletion', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
@@ -317,7 +317,7 @@ test('a place, an activity and an expected match from before a deletion are not 
   expect(await redis.hgetall(recent)).toEqual({ left: '1000', ...noted(1_001) })
 })
 
-test('users swiped by a new profile stay hidden, although the view reads about the deletion later', async () => {
+test('users whom a returned user has swiped stay hidden, although the view includes the earlier deletion only later', async () => {
   const { ann, apply, redis } = await annAndBob()
   const [cat, dan] = ['0c000000-0000-4000-8000-000000000000', '0d000000-0000-4000-8000-000000000000']
   const driver = testDriver(matchUsers)
@@ -416,7 +416,7 @@ test('a new note about a block removes two-day-old notes about blocks and matche
   expect(await redis.hgetall(recent)).toEqual({ ...kept, [severedField(BOB, 'blocks')]: `${at} 1` })
 })
 
-test('a swipe on a user whose match the view includes leaves no note about a match, because nothing would ever remove it', async () => {
+test('if the view already includes a match, a swipe on the matched user leaves no note about a match, because nothing would remove the note', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')
@@ -432,7 +432,7 @@ test('a swipe on a user whose match the view includes leaves no note about a mat
   expect(await swiped()).toEqual([true, false])
 })
 
-test('when the sink clears the view to rebuild it, it keeps the notes that the API wrote after Redis was emptied', async () => {
+test('a sink that clears the view to rebuild it keeps the notes that the API wrote after Redis was emptied', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const keys = userKeys(PARTITION, '0a000000-0000-4000-8000-000000000000')

@@ -59,7 +59,7 @@ test('a block is never missing while the sink moves it from the notes into the v
   )
 })
 
-test('a new profile has nothing of the deleted one, even before the pipeline has processed the deletion', async () => {
+test('a new profile has no place and no seen pages of the deleted one, even before the pipeline has processed the deletion', async () => {
   const keys = userKeys(0, ANN)
   const LEFT_AT = 1_000
   const stateWith = async (last_active_at: number, recent: Readonly<Record<string, string>>) => {

@@ -25,12 +25,12 @@ test('the blobs that any partition references are found', async () => {
   expect(await referencedIn(blobReferences, redisCompleteAt(MADE_BEFORE, MADE_BEFORE + 1), query)).toEqual(new Set([HASH]))
 })
 
-test('the search fails if a partition caught up earlier but now lags behind, because it may lack a reference', async () => {
+test('the search for references fails if a partition caught up earlier but now lags behind, because it may lack a reference', async () => {
   const lagging = redisCompleteAt(MADE_BEFORE, MADE_BEFORE - 1)
   await expect(referencedIn(blobReferences, lagging, query)).rejects.toThrow('the references of partition 1 are not up to date')
 })
 
-test('the search fails if a partition has not caught up', async () => {
+test('the search for references fails if a partition has not caught up', async () => {
   const redis = redisCompleteAt(MADE_BEFORE, MADE_BEFORE)
   redis.keys.delete(caughtUpKey(VIEW, 0))
   await expect(referencedIn(blobReferences, redis, query)).rejects.toThrow('the references of partition 0 have not caught up yet')

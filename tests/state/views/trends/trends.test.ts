@@ -34,7 +34,7 @@ function view() {
   }
 }
 
-test('a list that is too old to be served is not written, so that a rebuild of the view does not write the lists of an hour', () => {
+test('a list that is too old to be served is not written, so that a rebuild of the view does not write all lists of the last hour', () => {
   const operations = (age: number) => trendsView.operationsFor(3, 1, listBytesOf(list()), { held: null, now: WINDOW_END + age })
   expect(operations(6 * MINUTE_MS)).toEqual([])
   // Readers whose clocks are behind may still serve this list.
@@ -83,7 +83,7 @@ test('an entry is rendered with the documented field names, and ids as strings',
   ])
 })
 
-test('names and terms with any characters are read back unchanged; at most 30 entries are served, and all are candidates', async () => {
+test('names and terms with any characters are read back unchanged; at most 30 entries are served, and all entries are candidates', async () => {
   const text = fc.string({ unit: 'binary', minLength: 1 }).filter((each) => each.isWellFormed())
   await fc.assert(
     fc.asyncProperty(fc.uniqueArray(text, { maxLength: 60 }), async (terms) => {
@@ -121,7 +121,7 @@ test('a candidate may lack its rank change, its peak rank, its language and its 
   expect(JSON.parse(`{${candidateText(candidates[0])}`)).toMatchObject({ rank_change: null, peak_rank: null, lang: null, users: null })
 })
 
-test('candidates of another version are not read, and a list of this version replaces them', async () => {
+test('candidates that a different version of the program has stored are not read, and a new list replaces them', async () => {
   const { reader, write, apply } = view()
   const value = Buffer.from([0, 0, 1, 2, 3, 4])
   apply([{ op: 'setIfNewer', key: '{trends:3}:list:1', version: 1, value }])

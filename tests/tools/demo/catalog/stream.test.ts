@@ -19,7 +19,7 @@ function played(count: number, seed = 1): ShopEvent[] {
   return Array.from({ length: count }, next)
 }
 
-test('parent categories come first, and a seed determines the products, which have unique skus', () => {
+test('parent categories come first; a seed determines the products, and all SKUs are unique', () => {
   const known = new Set<number>()
   for (const { id, body } of DEMO_CATEGORIES) {
     if (body.parent_id !== null) expect(known).toContain(body.parent_id)

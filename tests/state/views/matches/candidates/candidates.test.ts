@@ -56,7 +56,7 @@ test.each<[string, Partial<Candidate>, Partial<Viewer>, string[]]>([
   ['was active longer ago', { lastActiveAt: NOW - 7 * DAY_MS - 1 }, {}, ['active']],
   ['is too far away', { place: { lat: 38.4, lon: -122.42 } }, {}, ['distance']],
   ['is at the maximum distance', { place: { lat: 38.2, lon: -122.42 } }, {}, []],
-])('a candidate who %s fails exactly the filters that apply', (_who, of, by, failed) => {
+])('exactly the expected filters exclude a candidate who %s', (_who, of, by, failed) => {
   const found = verdicts(viewer(by), candidate(of), NOW)
   expect(found.filter(({ passed }) => !passed).map(({ filter }) => filter)).toEqual(failed)
   expect(passes(viewer(by), candidate(of), NOW)).toBe(failed.length === 0)

@@ -109,7 +109,7 @@ test.each([
   ['the antimeridian', { lat: -17, lon: 179.99 }],
   ['89 degrees north', { lat: 89, lon: 30 }],
   ['San Francisco', { lat: 37.77, lon: -122.42 }],
-])('around %s, the cells within a distance contain every place within it, nearest first', (_where, centre) => {
+])('around %s, the cells within a distance contain all places within this distance, and the nearest cells come first', (_where, centre) => {
   const random = seededRandom(3)
   const cells = cellsWithin(centre, 100, 5_000)
   const hashes = new Set(cells.map(({ cell }) => geohashOf(cell)))
