@@ -40,10 +40,12 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
   test('the Enter key is enough to confirm a verdict, and a verdict that the server refuses is not shown as recorded', async () => {
     const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
-    fakes.replaced.set('POST transactions/t-1/feedback', refusal(503, 'unavailable'))
+    const body = { error: 'unavailable', message: 'Try again with the command_id as Idempotency-Key.', command_id: 'c-1' }
+    fakes.replaced.set('POST transactions/t-1/feedback', { status: 503, body })
     await page.keyboard.press('p')
     await page.keyboard.press('Enter')
-    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    const advice = 'The service is not available at the moment. Your change may still take effect. Wait 5 s and try again.'
+    await page.getByRole('alert').filter({ hasText: advice }).waitFor()
     expect(await page.textContent('#verdict-news')).toBe('')
     fakes.replaced.clear()
     await page.keyboard.press('Enter')
@@ -169,7 +171,7 @@ describe('the cases on the desk of fraud scoring in Chromium, with a fake API be
     const { page, fakes } = await opened()
     fakes.replaced.set('GET cases/90071992547409931', refusal(503, 'unavailable'))
     await page.locator('.entry').first().click()
-    await page.getByRole('alert').filter({ hasText: 'try again' }).waitFor()
+    await page.getByRole('alert').filter({ hasText: 'The service is not available at the moment. Wait 5 s and try again.' }).waitFor()
     fakes.replaced.clear()
     await page.locator('.entry').first().click()
     await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()

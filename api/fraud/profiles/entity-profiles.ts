@@ -2,6 +2,7 @@ import { type EntityKind, entityKey } from '../../../schemas/fraud/entity.ts'
 import { eventsOf } from '../../../schemas/fraud/events.ts'
 import type { Enrichments } from '../../../schemas/fraud/features/features.ts'
 import type { FraudRequest } from '../../../schemas/fraud/types.ts'
+import type { RunOptions } from '../../../state/redis/bounded-scripts.ts'
 import {
   ENRICH,
   type EnrichedEntity,
@@ -20,8 +21,8 @@ import { BUSY_MS } from '../busy.ts'
 import { HotEntities } from './hot-entities.ts'
 
 /**
- * Time limit of each call to Redis. A transaction's calls, one for each partition, run at the same time. While the
- * process is busy, the limit is extended to at most `BUSY_MS`.
+ * Time limit of each call to Redis for a transaction. Its calls, one for each partition, run at the same time. While
+ * the process is busy, the limit is extended to at most `BUSY_MS`.
  */
 export const ENRICHMENT_MS = 15
 
@@ -76,17 +77,22 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
    * Reads entities of one partition and adds their events, if any, to their transactions in flight, with a single
    * script. Returns undefined if the view is still being built.
    */
-  async function ask(partition: number, entities: readonly EnrichedEntity[], at: number): Promise<HeldBytes[] | undefined> {
-    const answer = await scripts.run(ENRICH, enrichKeys(partition, entities), enrichArguments(entities, at, inFlightMs), limit)
+  async function ask(
+    partition: number,
+    entities: readonly EnrichedEntity[],
+    at: number,
+    options?: RunOptions,
+  ): Promise<HeldBytes[] | undefined> {
+    const answer = await scripts.run(ENRICH, enrichKeys(partition, entities), enrichArguments(entities, at, inFlightMs), options)
     const held = heldBytes(answer, entities.length)
     if (held === undefined) onFailure(BEING_BUILT)
     return held
   }
 
-  /** Like `ask`, but also returns undefined if the script fails. */
+  /** Like `ask` with the time limit of transactions, but also returns undefined if the script fails. */
   async function look(partition: number, entities: readonly EnrichedEntity[], at: number): Promise<HeldBytes[] | undefined> {
     try {
-      return await ask(partition, entities, at)
+      return await ask(partition, entities, at, limit)
     } catch (error) {
       onFailure((error as Error).message)
       return undefined
@@ -153,6 +159,7 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
       const partition = partitionFor(entity)
       if (partition === undefined) return 'failed'
       const at = now()
+      // A reader of a profile can wait longer than a payment, so this call has the usual time limit.
       const held = await ask(partition, [{ entity, event: undefined }], at)
       return held === undefined ? 'failed' : decoded(() => heldEntity(held[0], at))
     },

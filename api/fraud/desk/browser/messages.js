@@ -14,6 +14,10 @@ const BY_CODE = {
   ruleset_version_not_found: 'This version of the rules can no longer be restored.',
   snooze_not_found: 'This snooze is over.',
   rule_not_found: 'There is no such rule.',
+  rate_limit_exceeded: 'That was too fast.',
+  backtests_full: 'Too many back-tests are running.',
+  not_ready: 'The service is still loading its data.',
+  unavailable: 'The service is not available at the moment.',
   version_conflict: 'Somebody else has changed this in the meantime. Check its current state before you try again.',
 }
 
@@ -22,10 +26,13 @@ const BY_CODE = {
  * @param {Failure} failure
  * @returns {string}
  */
-export function problemOf({ status, code, message, details, retryAfterS, requestId }) {
+export function problemOf({ status, code, message, details, retryAfterS, requestId, mayTakeEffect }) {
   if (status === 0) return message
-  if (status === 429 || status === 503) return `${message} Wait ${retryAfterS} s and try again.`
   const known = BY_CODE[code]
+  if (status === 429 || status === 503) {
+    const said = mayTakeEffect ? `${known ?? message} Your change may still take effect.` : (known ?? message)
+    return `${said} Wait ${retryAfterS} s and try again.`
+  }
   if (known !== undefined) return known
   const all = details.map(({ path, message: what }) => [fieldOf(path), what].filter(Boolean).join(' ')).join('; ')
   // The message of this error only says that there are details.

@@ -17,6 +17,7 @@ const SERVER_FAILED = 500
  * @property {any[]} details
  * @property {number} retryAfterS
  * @property {string} requestId
+ * @property {boolean} [mayTakeEffect] whether a change may still take effect although the answer does not confirm it
  */
 
 export class RequestFailed extends Error {
@@ -95,6 +96,7 @@ function failed(status, body, retryAfter) {
     details: Array.isArray(body?.details) ? body.details : [],
     retryAfterS: Math.max(1, retryAfter || DEFAULT_RETRY_S),
     requestId: String(body?.request_id ?? 'unknown'),
+    mayTakeEffect: body?.command_id !== undefined,
   })
 }
 

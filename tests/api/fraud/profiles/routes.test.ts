@@ -2,13 +2,14 @@ import { expect, test } from 'vitest'
 import { entityProfiles } from '../../../../api/fraud/profiles/entity-profiles.ts'
 import { profilesPart } from '../../../../api/fraud/profiles/part.ts'
 import { ApiError, errors } from '../../../../api/kit/errors.ts'
+import type { ViewScripts } from '../../../../state/views/view.ts'
 import { NO_IP_FACTS } from '../../../schemas/fraud/payments.ts'
 import { START, testApp } from '../../kit/harness.ts'
 
 const now = () => START
 
 /** @param answer what Redis returns for the script */
-async function statusWith(answer: () => Promise<unknown>) {
+async function statusWith(answer: ViewScripts['run']) {
   const profiles = entityProfiles({ scripts: { run: answer }, partitionOf: () => 0, onFailure: () => undefined, now })
   const { routes } = profilesPart({ profiles, ipFactsOf: () => NO_IP_FACTS, now })
   const { app, bearer } = await testApp({
@@ -23,4 +24,14 @@ test('a profile is not ready while the view is being built, and unavailable whil
   expect(await statusWith(async () => [null, null, null, []])).toEqual({ status: 503, error: 'not_ready', retryAfter: true })
   const unreachable = () => Promise.reject(new ApiError(errors.unavailable))
   expect(await statusWith(unreachable)).toEqual({ status: 503, error: 'unavailable', retryAfter: true })
+})
+
+test('a reader of a profile may wait for a slow Redis, unlike a payment', async () => {
+  let given: unknown
+  await statusWith(async (_script, _keys, _args, options) => {
+    given = options
+    return [null, null, null, []]
+  })
+  // The usual time limit of scripts applies.
+  expect(given).toBeUndefined()
 })
