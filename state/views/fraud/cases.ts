@@ -106,13 +106,13 @@ export async function listCases(
   const places = Array.from({ length: partitions }, (_, partition) => partition)
   const keys = places.flatMap((partition) => statuses.map((status) => listKey(partition, status, assignedTo)))
   const [lists, ...flags] = await Promise.all([
-    Promise.all(keys.map(async (key) => ({ total: await reader.zcard(key), ids: await reader.zrevrange(key, 0, count - 1) }))),
+    Promise.all(keys.map((key) => Promise.all([reader.zcard(key), reader.zrevrange(key, 0, count - 1)]))),
     // The flags are requested last: if cases are missing because Redis was emptied, the flags are missing too.
     ...places.map((partition) => reader.get(caughtUpKey(FRAUD_CASES_VIEW, partition))),
   ])
   if (flags.includes(null)) return NOT_CAUGHT_UP
-  const ids = lists.flatMap((list) => list.ids).sort(newestFirst)
-  return { total: lists.reduce((sum, list) => sum + list.total, 0), ids: ids.slice(0, count) }
+  const ids = lists.flatMap(([, newest]) => newest).sort(newestFirst)
+  return { total: lists.reduce((sum, [total]) => sum + total, 0), ids: ids.slice(0, count) }
 }
 
 /** Returns the requested cases that still exist, in the given order. */

@@ -82,3 +82,19 @@ test('while the view has not caught up, reads return NOT_CAUGHT_UP instead of a 
   expect(await readCase(redis.reader, 0, '1')).toBe(NOT_CAUGHT_UP)
   expect(await listCases(redis.reader, PARTITIONS, { statuses: ['OPEN'], assignedTo: undefined, count: 1 })).toBe(NOT_CAUGHT_UP)
 })
+
+test('if Redis is emptied while cases are listed, no part of the list is missing', async () => {
+  const { redis, put } = world()
+  const found = caseAt(0, NOON)
+  put(0, found.case_id, found)
+  const emptiedAfterCounting = {
+    ...redis.reader,
+    async zcard(key: string) {
+      const total = await redis.reader.zcard(key)
+      redis.flush()
+      return total
+    },
+  }
+  const listed = await listCases(emptiedAfterCounting, PARTITIONS, { statuses: ['OPEN'], assignedTo: undefined, count: 1 })
+  expect(listed).toEqual({ total: 1, ids: [found.case_id] })
+})
