@@ -60,7 +60,7 @@ export function smallButton(label, onClick) {
 }
 
 /**
- * Returns whether a click is the second click of a double click.
+ * Returns whether a click follows another click so closely that both belong to a double click.
  * @param {MouseEvent} event
  */
 export function isRepeatedClick({ detail }) {
