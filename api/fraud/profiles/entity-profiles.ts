@@ -55,7 +55,7 @@ export interface EntityProfilesDeps {
   partitionOf(entity: string): number
   /** Called with the reason whenever a lookup or a withdrawal fails. */
   onFailure(reason: string): void
-  /** How long a transaction stays in flight if its profiles never include it. Default IN_FLIGHT_MS. */
+  /** How long Redis keeps an entity's transactions in flight after the last one was added. Default IN_FLIGHT_MS. */
   readonly inFlightMs?: number
   /** Epoch ms. */
   now(): number

@@ -95,7 +95,7 @@ export function redraw(where, content, otherwise = where) {
 }
 
 /**
- * Focuses the element with a `data-focus`.
+ * Focuses the element whose `data-focus` has a given value.
  * @param {string | undefined} name
  * @returns {boolean} whether there is such an element
  */
