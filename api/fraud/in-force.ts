@@ -42,7 +42,8 @@ export interface ModelAssignment {
 /** This process's current copy of the blocklist. */
 export interface BlocklistInForce {
   /**
-   * Returns the type of the first blocked entity of a transaction; undefined if no entity is blocked.
+   * Returns the type of a blocked entity of a transaction; undefined if no entity is blocked. If several entities are
+   * blocked, returns the type that comes first in `BLOCKLIST_TYPES`.
    * @param request a request with canonical values, as `schemas/fraud/canonical.ts` produces them
    * @throws ApiError `not_ready` until the list has been read or a snapshot is in use
    */

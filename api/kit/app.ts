@@ -126,7 +126,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
 
   /**
    * Runs `answer`, turns its result or its error into a response, and records metrics and a log line.
-   * @param hasPages whether a browser that opens the route as a page gets errors as pages
+   * @param hasPages whether a browser that navigates to the route gets errors as HTML pages
    */
   async function exchange(call: Call, route: string, answer: Answering, hasPages = false): Promise<Sent> {
     const startedAt = options.monotonic()

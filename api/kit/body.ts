@@ -65,8 +65,8 @@ function invalidBody(message: string): ApiError {
 }
 
 /**
- * Rejects a compressed body. No route decompresses bodies, because a small body could then become arbitrarily large. A
- * route would report the compressed bytes as invalid text, and its caller could not see the cause.
+ * Rejects a compressed body. No route decompresses bodies, because a small body could then become arbitrarily large.
+ * Without this check, the error would be about invalid text, and would hide the cause from the caller.
  * @param contentEncoding the Content-Encoding header
  * @throws ApiError 415
  */
@@ -80,7 +80,7 @@ export function assertNotCompressed(contentEncoding: string | undefined): void {
 }
 
 /**
- * @param message for an endpoint that also accepts other types
+ * @param message message of the error, for an endpoint that also accepts other types
  * @throws ApiError 415 unless the Content-Type is JSON in UTF-8
  */
 export function assertJsonType(contentType: string | null, message?: string): void {

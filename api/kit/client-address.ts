@@ -123,8 +123,8 @@ function plainAddress(text: string): string | undefined {
 /**
  * Returns the address that rate limits count a caller under: IPv4 unchanged, and IPv6 as its /64 or /48 in a short
  * form. An IPv4-mapped IPv6 address is treated as IPv4, because all such addresses share one /64.
- * @param isWide whether to count IPv6 callers by /48. If callers were counted by /64, a customer with many networks
- * could fill the memory of the counters.
+ * @param isWide whether to count IPv6 callers by /48 instead of /64, so that a customer with many /64 networks cannot
+ * fill the memory of the counters
  */
 export function limitedAddress(address: string, isWide = false): string {
   if (!address.includes(':')) return address

@@ -6,8 +6,8 @@ const COMMA = 0x2c
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
 /**
- * A route accepts one value per this many bytes of its maximum body size. The valid bodies with the most values are
- * lists of products, which have about 60 bytes per value.
+ * A route accepts one value per this many bytes of its maximum body size. No valid body has more values for its size
+ * than a list of products, which has about 60 bytes per value.
  */
 const BYTES_PER_VALUE = 48
 /**

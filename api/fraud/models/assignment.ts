@@ -27,8 +27,8 @@ export interface ModelAssignments {
    * Makes the given models the challenger, in place of the current challenger.
    * @param read returns the models. Its errors are passed on. It is not called if a repeated request gets the first
    * answer, because the models may be gone by then.
-   * @param asked the versions that the request names. A repeated request is recognised by these versions alone, because
-   * the other versions and the policy depend on the champion. The champion may have changed since the first request.
+   * @param asked the versions that the request names. If an Idempotency-Key is used again, only these versions must be
+   * the same. The other versions and the policy depend on the champion, which may have changed since the first request.
    */
   setChallenger(from: CommandRequest, read: () => Promise<ModelsWithPolicy>, asked: ModelVersions): Promise<FraudModels>
   /** Ends the trial of the challenger. Throws `no_challenger`. */

@@ -16,7 +16,7 @@ import { KIND } from './wire.ts'
 
 /** The models that score in this process, with the data that the routes about models show. */
 export interface OpenModels extends ModelScorer {
-  /** The models that score in this process; undefined before the first models are loaded. */
+  /** The models that this process loaded last; undefined before the first models are loaded. */
   readonly active: ActiveModels | undefined
   /** Scores like `score`, but records no metrics. Late answers do not open the circuit. */
   rehearse(input: ModelInput): Promise<ModelOutcome | undefined>
@@ -120,7 +120,10 @@ export function openModels({ settings, modelsDir, log, registry, timers = SYSTEM
     return supervised.ready === undefined || active === undefined ? undefined : { child: supervised.ready, models: active }
   }
 
-  /** Returns the models that score now, as a replacement for the champion in the settings; empty if there are none. */
+  /**
+   * Returns the wanted models, but with the champion and the policy that this process loaded last; empty if it has not
+   * loaded any models yet.
+   */
   function earlierInsteadOf(wanted: WantedModels): WantedModels[] {
     if (active === undefined) return []
     return [insteadOf(wanted, { models: { champion: active.versions, challenger: undefined }, policy: active.policy })]

@@ -10,7 +10,10 @@ export interface LoadRequest {
   readonly number: number
   readonly manifestPath: string
   readonly sha256: string
-  /** Time limit for scoring the rows of a challenger. A model that always takes longer is refused. Default: none. */
+  /**
+   * Maximum time, in ms, for scoring as many rows as a challenger gets per batch. A model that always takes longer is
+   * refused. Default: no limit.
+   */
   readonly slowestMs?: number
 }
 

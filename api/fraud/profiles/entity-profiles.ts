@@ -30,8 +30,8 @@ export const ENRICHMENT_MS = 15
 export interface EntityProfiles {
   /**
    * Looks up all entities of a transaction at once, and adds the transaction to the transactions in flight of all its
-   * entities except the merchant. An entity is `failed` if its lookup fails or is late, if its profile cannot be
-   * decoded, or if the view is still being built. Never throws.
+   * entities except the merchant. An entity is `failed` if its partition is not known yet, if its lookup fails or is
+   * late, if its profile cannot be decoded, or if the view is still being built. Never throws.
    * @param at epoch ms
    */
   enrich(request: FraudRequest, at: number): Promise<Enrichments>
@@ -43,6 +43,8 @@ export interface EntityProfiles {
   withdraw(request: FraudRequest, at: number): Promise<void>
   /**
    * Looks up one entity without adding a transaction in flight.
+   * @returns `failed` if the entity's partition is not known yet, if its profile cannot be decoded, or if the view is
+   * still being built
    * @throws ApiError `unavailable` if Redis does not respond
    */
   find(kind: EntityKind, id: string): Promise<HeldEntity | 'failed'>
@@ -54,7 +56,7 @@ export interface EntityProfilesDeps {
   partitionOf(entity: string): number
   /** Called with the reason whenever a lookup or a withdrawal fails. */
   onFailure(reason: string): void
-  /** How long a transaction stays in flight if its profiles never include it. Default IN_FLIGHT_MS. */
+  /** How long Redis keeps an entity's transactions in flight after the last one was added. Default IN_FLIGHT_MS. */
   readonly inFlightMs?: number
   /** Epoch ms. */
   now(): number
@@ -111,7 +113,7 @@ export function entityProfiles({ scripts, partitionOf, onFailure, inFlightMs = I
     return 'failed'
   }
 
-  /** Returns the entities of a transaction, grouped by partition, and the entities whose partition is unknown. */
+  /** Returns the entities of a transaction, grouped by partition, and the kinds of those whose partition is unknown. */
   function located(request: FraudRequest) {
     const unknown: EntityKind[] = []
     const byPartition = new Map<number, LocatedEntity[]>()

@@ -44,7 +44,8 @@ export class HotEntities {
    * Reads an answer from Redis, like `heldEntity`. For a hot entity, the returned profile normally includes the
    * transactions in flight already.
    * @param entity the key of the profile
-   * @param id hash of the id of the transaction that is being scored. This transaction is not counted.
+   * @param id hash of the id of the transaction that is being scored. If this transaction is in flight, it stays in the
+   * returned list, and the caller must leave it out.
    * @returns undefined if a different version wrote the profile
    */
   read(kind: EntityKind, entity: string, held: HeldBytes, id: number, now: number): HeldEntity | undefined {

@@ -69,7 +69,7 @@ export function rulesPart({ settings, changeSettings, views, tables, now }: Rule
 
   return {
     routes: [
-      // Routes without parameters come first, because the first matching route is used.
+      // The routes of a single rule come last, because the first matching route is used.
       bind(fieldsRoute, () => jsonAnswer(200, { fields: FIELDS_JSON, functions: FUNCTIONS_JSON }, PRIVATE)),
       bind(validateRoute, ({ body }) => jsonAnswer(200, validation(body.condition, settings), PRIVATE)),
       bind(versionsRoute, () => {
@@ -171,10 +171,10 @@ function fieldsOf(node: Node, found = new Set<string>()): ReadonlySet<string> {
   return found
 }
 
-/** Names of the times in the states that the audit contains. The states contain them in epoch ms. */
+/** Names of the fields that contain times, in epoch ms, in the states that the audit log records. */
 const TIMES: ReadonlySet<string> = new Set(['created_at', 'updated_at', 'expires_at', 'until', 'since'])
 
-/** Reads the JSON of a state. The times in it get the form that all times in responses have. */
+/** Parses the JSON of a state, and converts its times to the format of all times in responses. */
 function parsed(json: string | null): unknown {
   if (json === null) return null
   return JSON.parse(json, (name, value) => (TIMES.has(name) && typeof value === 'number' ? isoTime(value) : value))

@@ -14,9 +14,9 @@ const DIGITS = /^\d+$/
  */
 const UUID = /(?<![\p{L}\p{N}])(?=[\d-]{0,35}[a-f])[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}(?![\p{L}\p{N}])/giu
 /**
- * A hash or another random token of at least 96 bits, in hexadecimal digits. Such tokens are ignored, because one in
- * 900 random tokens of 96 bits has 13 to 19 adjacent digits with a valid check digit. Shorter tokens are treated like
- * any other text.
+ * A hash or another random token of at least 96 bits, in hexadecimal digits. Such tokens are ignored if they contain at
+ * least `MIN_HASH_LETTERS` letters, because one in 900 random tokens of 96 bits has 13 to 19 adjacent digits with a
+ * valid check digit. Shorter tokens are treated like any other text.
  */
 const HEX = /[\da-f]{24,}/gi
 /**

@@ -7,9 +7,9 @@ const MOST_FACTORS = 5
 
 /**
  * Returns the factors that raised the risk most, strongest first. A factor is either a matched rule or a feature. The
- * contribution of a rule is the floor of its action, divided by the maximum score. For STEP_UP, the score at which the
- * level MEDIUM begins takes the place of the floor. The contribution of a feature is its contribution to a model's
- * score: docs/services/fraud.md#risk-factors
+ * contribution of a rule is the lowest risk score that its action permits (its floor in the policy), divided by the
+ * maximum score. STEP_UP has no floor, so the score at which the level MEDIUM begins is used instead. The contribution
+ * of a feature is its contribution to a model's score: docs/services/fraud.md#risk-factors
  * @param byModels factors from the models, strongest first
  */
 export function riskFactors(policy: Policy, matched: readonly Rule[], byModels: readonly FraudRiskFactor[]): FraudRiskFactor[] {

@@ -15,8 +15,8 @@ import type { ViewScripts } from '../../../state/views/view.ts'
 import { BUSY_MS } from '../busy.ts'
 
 /**
- * Time limit of each Redis command of `claim` and `keep`. It equals the whole budget for recording and sending an
- * answer. While this process is busy, the limit is extended to at most `BUSY_MS`.
+ * Time limit of each Redis command of `claim` and `keep`. It equals the time budget of the stages `persist` and `log`
+ * together. While this process is busy, the limit is extended to at most `BUSY_MS`.
  */
 export const ANSWER_MS = 10
 

@@ -17,5 +17,8 @@ const NOTHING: FraudRequest = {
 const UNKNOWN = { geo_country: null, is_vpn: null, is_tor: null, is_datacenter: null }
 const NO_LOOK_UPS = { user: 'failed', device: undefined, ip: undefined, card: undefined, merchant: undefined } as const
 
-/** The features of a transaction for which nothing was looked up. All features except the amount are missing. */
+/**
+ * The features of a transaction for which nothing was looked up. The caller must set the amount. All other features are
+ * missing.
+ */
 export const NO_FEATURES: FraudFeatures = featuresOf(NOTHING, UNKNOWN, NO_LOOK_UPS).features

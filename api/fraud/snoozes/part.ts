@@ -20,7 +20,7 @@ export interface SnoozesDeps {
   now(): number
 }
 
-/** Creates the routes that operators use to make a rule skip an entity. */
+/** Creates the routes that operators use to create, list and end snoozes. A snooze makes a rule skip an entity. */
 export function snoozesPart({ settings, changeSettings, hashes, now }: SnoozesDeps): FraudPart {
   return {
     routes: [

@@ -41,7 +41,7 @@ type ScopeRule = Extract<AuthRule, { kind: 'scope' }>
 const MAX_INT64 = 2n ** 63n - 1n
 const NO_SCOPES: ReadonlySet<string> = new Set()
 
-/** Accepts a positive 64-bit integer in its shortest decimal form: docs/services/README.md#user-ids */
+/** Accepts a positive integer below 2^63 in its shortest decimal form: docs/services/README.md#user-ids */
 export function isDecimalUserId(subject: string): boolean {
   return /^[1-9]\d{0,18}$/.test(subject) && BigInt(subject) <= MAX_INT64
 }

@@ -82,7 +82,7 @@ export function isUnavailable(error: unknown): error is ApiError {
 
 /**
  * Runs `work` and returns its result. If `work` fails with a 503 error, adds the field `command_id` to the error. The
- * caller can retry the request with this id. Errors with `needsNewKey` do not get the field.
+ * caller can retry the request with this id as Idempotency-Key. Errors with `needsNewKey` do not get the field.
  */
 export async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
   try {

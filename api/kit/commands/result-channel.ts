@@ -93,7 +93,7 @@ export function redisResultChannel({ url, cluster, name, log }: ResultChannelOpt
     check() {
       // The client of a cluster would send the request on a connection without subscriptions.
       if (!isOpen || cluster || isChecking) return
-      // While Redis does not respond, thousands of waiting requests ask for a check at the same time.
+      // While Redis does not respond, thousands of waiting requests may call `check`, but one check is enough.
       isChecking = true
       const checked = () => {
         isChecking = false

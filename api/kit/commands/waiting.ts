@@ -35,8 +35,8 @@ interface Waiter extends ResultPlace {
 }
 
 /**
- * Interval at which waiting requests read the view. They read it because a message can get lost when a connection
- * breaks or a cluster changes.
+ * Interval at which the view is read for waiting requests, because a message can get lost when a connection breaks or a
+ * cluster changes.
  */
 const LOOK_EVERY_MS = 500
 
@@ -66,15 +66,15 @@ export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): Wa
     const reading: Promise<StoredResult | undefined> = readResult(reader, place.view, place.partition, place.commandId)
     const found = await reading.catch(() => {
       // If Redis is unreachable, the request continues to wait, but no longer than its time limit. The channel may have
-      // lost its connection without noticing. Later commands must not be sent then, because nobody could learn their
-      // results.
+      // lost its connection without an error. `check` detects this, so that no further commands are sent whose results
+      // could not be received.
       channel.check()
       return undefined
     })
     return found === undefined ? undefined : { outcome: 'decided', answer: found.answer, requestHash: found.requestHash }
   }
 
-  /** Returns whether a result was found. */
+  /** Reads the results of some of the waiting requests. Returns whether a result was found. */
   async function lookFor(isMeant: (waiter: Waiter) => boolean): Promise<boolean> {
     const meant = [...waiters.values()].flatMap((group) => [...group]).filter(isMeant)
     const found = await Promise.all(

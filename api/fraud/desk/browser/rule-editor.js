@@ -129,7 +129,7 @@ export function ruleEditor({ onFailure, onSuccess, background, onSaved }) {
   async function takeOver({ base }, isOpen) {
     if (base === undefined) return
     const current = await ask('GET', `/api/v1/rules/${encodeURIComponent(base.rule_id)}`)
-    // A draft of a rule that was left is compared when its author saves it again.
+    // If the author has left the rule, nothing is taken over now. Saving the draft later leads to the same conflict.
     if (!isOpen() || known !== base) return
     const mine = draftOfForm()
     const [before, now] = [contentsOf(base), contentsOf(current)]
@@ -303,7 +303,8 @@ function expiryOf({ expires_at }) {
 }
 
 /**
- * Returns the header with which a rule is replaced only if nobody has changed it in the meantime.
+ * Returns the header that makes the server replace a rule only if nobody has changed it since it was read; empty for a
+ * new rule.
  * @param {Rule | undefined} rule the rule as it was read
  * @returns {Record<string, string>}
  */

@@ -18,7 +18,7 @@ import { words } from './text.js'
  */
 
 /**
- * The case of a recorded verdict, and its version with this verdict.
+ * The case for which a verdict was recorded, and the first version of the case that contains the verdict.
  * @typedef {{ case_id: string, version: number }} Recorded
  */
 
@@ -62,7 +62,7 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
   /** The verdict that `undo` corrects; undefined if there is none. */
   /** @type {{ transactionId: string, given: Verdict, before: Verdict | null, version: number } | undefined} */
   let last
-  /** Transactions whose verdict has been sent, but not answered. */
+  /** Ids of the transactions for which a verdict has been sent, but not answered yet. */
   const sending = new Set()
 
   /** @param {string} key */
@@ -81,7 +81,7 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
   }
 
   /**
-   * Makes the notes required for a correction, because others may have acted on the first verdict.
+   * Requires notes if the chosen verdict is a correction, because others may have acted on the first verdict.
    * @returns {boolean} whether the chosen verdict is a correction
    */
   function requireReason() {
@@ -114,7 +114,7 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
     const recorded = await send(transactionId, given, () => ({ ...body, version: versionAfter(transactionId, seen.version) }))
     if (recorded === undefined) return
     if (target?.transactionId === transactionId) {
-      // If undoing would send the given verdict again, it would record a correction that changes nothing.
+      // Undoing is not offered if it would send the same verdict again, because this correction would change nothing.
       const mayUndo = given !== undoneTo(before)
       last = mayUndo ? { transactionId, given, before, version: recorded.version } : undefined
       say(`Recorded as ${words(given)}.`, mayUndo)
@@ -180,7 +180,7 @@ export function verdicts({ onFailure, onRecovered, onRecorded, onGiven, onOutdat
 
   /**
    * Stores the recorded verdict and the new version of the case, so that the next change is not refused because of this
-   * one. The page may already show a later change by somebody else.
+   * one. If the page already shows a later version of the case, that version stays.
    * @param {string} transactionId
    * @param {Verdict} verdict
    * @param {Recorded} recorded

@@ -61,7 +61,9 @@ export function versionList({ onFailure, onSuccess, background, onRestored }) {
     }
   }
 
-  /** Reads the list after a change of the rules. A version that was restored earlier is then no longer in force. */
+  /**
+   * Reads the list again. Removes the message about a restored version, because that version may no longer be in force.
+   */
   function refresh() {
     part('version-news').textContent = ''
     void load()

@@ -60,7 +60,7 @@ export function smallButton(label, onClick) {
 }
 
 /**
- * Returns whether a click is the second click of a double click.
+ * Returns whether a click follows another click so closely that both belong to a double click.
  * @param {MouseEvent} event
  */
 export function isRepeatedClick({ detail }) {
@@ -95,7 +95,7 @@ export function redraw(where, content, otherwise = where) {
 }
 
 /**
- * Focuses the element with a `data-focus`.
+ * Focuses the element whose `data-focus` has a given value.
  * @param {string | undefined} name
  * @returns {boolean} whether there is such an element
  */

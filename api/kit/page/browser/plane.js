@@ -15,9 +15,9 @@ const LEAST_WIDTH = 0.05
 /** @typedef {{ lat: number, lng: number }} Place */
 
 /**
- * Returns a function that maps places on the earth to points on a plane. The higher the latitude of the middle, the
- * narrower a degree of longitude on the plane. The plane continues across the 180° meridian, so that neighbours on the
- * earth are also neighbours on the plane.
+ * Returns a function that maps places on the earth to points on a plane. The farther the middle is from the equator,
+ * the narrower is a degree of longitude on the plane. The plane continues across the 180° meridian, so that neighbours
+ * on the earth are also neighbours on the plane.
  * @param {Place} middle
  */
 export function planeAround(middle) {

@@ -29,7 +29,7 @@ export class RequestFailed extends Error {
 }
 
 /**
- * The last request that may have taken effect without the user knowing.
+ * The last request that may change something, if its outcome is unknown.
  * @type {{ asked: string, key: string, until: number } | undefined}
  */
 let unsettled

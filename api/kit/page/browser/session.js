@@ -72,7 +72,8 @@ export const session = {
 }
 
 /**
- * Calls the server with the session. Repeats a refused request once if the user has signed in again on another page.
+ * Sends a request with the session. If the server refuses a change because the user has signed in again on another
+ * page, takes over the new session and repeats the request once.
  * @param {string} method
  * @param {string} path the path, beginning with a slash
  * @param {object} [body]
