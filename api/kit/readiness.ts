@@ -117,13 +117,23 @@ export function caughtUp<T>(found: T | typeof NOT_CAUGHT_UP, options?: ApiErrorO
 /**
  * Creates the probe of a view. The view is ready when all of its partitions have caught up. The view has the same
  * partitions as `topic`.
+ *
+ * The process becomes ready only when the view is ready. If the view is built again later, for example because Redis
+ * was emptied, the process is degraded but stays ready: all processes read the same view, so a load balancer that
+ * removed this process would have to remove all of them, and with them the services that need other views.
  */
 export function viewProbe(views: ViewReader, facts: PartitionCounts, view: string, topic: { readonly name: string }): ReadinessProbe {
+  let wasReady = false
   return {
     name: `view ${view}`,
+    get optional() {
+      return wasReady
+    },
     async check() {
       const missing = await missingPartitions(views, view, facts.partitionsOf(topic))
-      return missing.length === 0 ? undefined : `still being built: partitions ${missing.join(', ')}`
+      if (missing.length > 0) return `still being built: partitions ${missing.join(', ')}`
+      wasReady = true
+      return undefined
     },
   }
 }

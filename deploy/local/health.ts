@@ -71,11 +71,19 @@ async function isRegistryHealthy(urls: string): Promise<boolean> {
  * reports none or does not respond.
  */
 export async function notReadyReason(url: string): Promise<string> {
+  return await reportedParts(url, 'missing')
+}
+
+/** Returns the parts that an API reports as degraded, each on a separate line with its reason; otherwise empty. */
+export async function degradedReason(url: string): Promise<string> {
+  return await reportedParts(url, 'degraded')
+}
+
+async function reportedParts(url: string, list: 'missing' | 'degraded'): Promise<string> {
   try {
     const response = await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(TIMEOUT_MS) })
-    const text = await response.text()
-    const { missing } = JSON.parse(text) as { missing?: readonly { name: string; reason: string }[] }
-    return (missing ?? []).map(({ name, reason }) => `\n${REASON_INDENT}${name}: ${reason}`).join('')
+    const report = (await response.json()) as { [list in 'missing' | 'degraded']?: readonly { name: string; reason: string }[] }
+    return (report[list] ?? []).map(({ name, reason }) => `\n${REASON_INDENT}${name}: ${reason}`).join('')
   } catch {
     return ''
   }

@@ -1,7 +1,7 @@
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { findChild } from './child.ts'
 import { localConfig } from './config.ts'
-import { isHealthy, notReadyReason } from './health.ts'
+import { degradedReason, isHealthy, notReadyReason } from './health.ts'
 import { findHome, lockHolder } from './home.ts'
 import { pipelineLags } from './pipeline-lag.ts'
 import { type RunPart, readRunFile } from './run-file.ts'
@@ -48,9 +48,8 @@ async function stateOf(part: RunPart, runDir: string): Promise<{ part: RunPart; 
   const pid = given ? undefined : findChild(runDir, part.name)?.pid
   const runs = given || pid !== undefined
   const well = runs && (await isHealthy(part.kind, part.address))
-  const health = well ? 'ok' : runs ? 'not ready' : 'not running'
-  const missing =
-    runs && !well && (part.kind === 'worker' || part.kind === 'api') ? await notReadyReason(part.operations ?? part.address) : ''
+  const reasons = runs && (part.kind === 'worker' || part.kind === 'api') ? await reasonsOf(part, well) : ''
+  const health = well ? (reasons === '' ? 'ok' : 'degraded') : runs ? 'not ready' : 'not running'
   const columns = [
     part.name.padEnd(COLUMNS.name),
     (given ? 'external' : String(pid ?? '-')).padEnd(COLUMNS.pid),
@@ -58,7 +57,11 @@ async function stateOf(part: RunPart, runDir: string): Promise<{ part: RunPart; 
     withoutPassword(part.address).padEnd(COLUMNS.address),
     part.logFile ?? '',
   ]
-  return { part, well, line: `  ${columns.join(' ')}`.trimEnd() + missing }
+  return { part, well, line: `  ${columns.join(' ')}`.trimEnd() + reasons }
+}
+
+async function reasonsOf({ operations, address }: RunPart, well: boolean): Promise<string> {
+  return await (well ? degradedReason : notReadyReason)(operations ?? address)
 }
 
 await runMain(main)

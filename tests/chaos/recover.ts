@@ -11,8 +11,15 @@ export async function ready(apis: readonly ApiProcess[], workers: Workers): Prom
   for (const worker of workers) await waitUntil(() => worker.isReady(), { what: 'the worker', ...RECOVERED })
   for (const api of apis) {
     const givenUp = () => (api.child.exitCode === null ? undefined : `it ended by itself: ${api.failure()}`)
-    await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...RECOVERED, givenUp })
+    await waitUntil(() => hasAllViews(api), { what: 'the API', ...RECOVERED, givenUp })
   }
+}
+
+/** An API stays ready while a view is built again, for example because Redis was emptied. */
+async function hasAllViews({ url }: ApiProcess): Promise<boolean> {
+  const response = await fetch(`${url}/readyz`)
+  const { degraded } = (await response.json()) as { degraded?: readonly { name: string }[] }
+  return response.ok && degraded?.some(({ name }) => name.startsWith('view ')) !== true
 }
 
 /** Waits until all processes are ready and no API has unsent records. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { readiness } from '../../../api/kit/readiness.ts'
+import { readiness, viewProbe } from '../../../api/kit/readiness.ts'
+import { fakeRedis } from '../../state/views/fake-redis.ts'
 
 const MAX_AGE_MS = 1_000
 
@@ -58,4 +59,15 @@ test('a stopping process is immediately not ready, even if the last checks succe
   ready.startDraining()
   expect((await ready.report()).missing).toEqual([{ name: 'process', reason: 'stopping' }])
   expect(state.asked).toBe(1)
+})
+
+test('a process is not ready before its views are built, but stays ready when a view is built again', async () => {
+  const redis = fakeRedis()
+  const ready = readiness([viewProbe(redis.reader, { partitionsOf: () => 2 }, 'links', { name: 'link-decisions' })], { maxAgeMs: 0 })
+  const missing = { name: 'view links', reason: 'still being built: partitions 0, 1' }
+  expect(await ready.report()).toEqual({ missing: [missing], degraded: [] })
+  redis.caughtUp('links', 2)
+  expect(await ready.report()).toEqual({ missing: [], degraded: [] })
+  redis.flush()
+  expect(await ready.report()).toEqual({ missing: [], degraded: [missing] })
 })
