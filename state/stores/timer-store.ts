@@ -136,7 +136,10 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     return list.sort((a, b) => Buffer.compare(a.row, b.row))
   }
 
-  /** Returns the earliest due time of the rows of pending timers. Some of these rows are not in the column yet. */
+  /**
+   * Returns the earliest due time in the rows that were last written for timers with uncommitted changes; Infinity if
+   * there are none. A scan does not find rows that are not committed yet, so `firstRow` must not be later than they are.
+   */
   function firstWritten(pending: ReadonlySet<Entry<K, TimerState>>): number {
     let first = Infinity
     for (const { value } of pending) first = Math.min(first, value?.written ?? Infinity)

@@ -11,7 +11,7 @@ import { type SmallDisk, smallDisk } from './small-disk.ts'
 /** Returned instead of an exit code for a process that a signal has ended. */
 export const ENDED_BY_SIGNAL = -1
 const WORKER = join(import.meta.dirname, 'children/worker.ts')
-/** How long a supervisor waits before it restarts a process that has ended by itself. */
+/** How long the slot, like a supervisor, waits before it restarts a process that has ended unexpectedly. */
 const RESTART_AFTER_MS = 500
 const EXIT_TIMEOUT_MS = 40_000
 /** Files that the database needs. The loss of any other file in the folder does no harm. */

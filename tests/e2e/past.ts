@@ -10,10 +10,10 @@ const RENEWAL_MS = 30_000
 /** Number of terms of a region, from the most frequent down, that get one of the `QUOTIENTS`. */
 const TERMS_PER_REGION = 40
 /**
- * Quotients of the count of a term in the preview and its usual count. The terms of a region get them in turn. A term
- * whose quotient is undefined gets no baseline. Each quotient is about a third of the previous one, and the label
- * Trending covers a little more than a factor of three. There are therefore terms with each label and without a label,
- * even if a few times more or fewer tweets arrive than the preview contained.
+ * Ratios of a term's count in the sample (`next` in `pastOf`) to its usual count. The terms of a region get them in
+ * turn. A term whose ratio is undefined gets no baseline. Each ratio is about a third of the previous one, and the
+ * largest velocity with the label Trending is a little more than three times the smallest. Every label, and no label,
+ * therefore occurs even if several times more or fewer tweets arrive than in the sample.
  */
 const QUOTIENTS = [40, 13.5, 4.5, undefined, 1.5, 0.5]
 /** How the usual counts of two consecutive hours differ. Without a difference, their interpolation would not matter. */

@@ -55,9 +55,10 @@ export function readSchema(input: SchemaInput): ReadSchema {
 }
 
 /**
- * Returns the id or version that a client demands; undefined if it leaves the choice to the registry.
- * @throws RegistryError for any other value. Later ids are computed from the highest id, so an id that is not an
- * integer would make all later ids invalid
+ * Returns the id or version that a client requests. Returns undefined if the value is missing, null or less than
+ * `least`, because the registry then chooses.
+ * @throws RegistryError if the value is not an integer up to `MAX_NUMBER`. Later ids are computed from the highest id,
+ * so one invalid id would make all later ids invalid
  */
 function demanded(name: string, value: number | null | undefined, least: number): number | undefined {
   if (value === undefined || value === null) return undefined

@@ -9,7 +9,7 @@ import type { SinkSeat } from '../sinks/sink-group.ts'
 import { readTopic } from './read-topic.ts'
 import { type JobRequest, type RequestQueue, requestQueue } from './request-queue.ts'
 
-/** A record of a topic that a job publishes. */
+/** A record that a job publishes to a topic. */
 export interface JobRecord {
   // biome-ignore lint/suspicious/noExplicitAny: values are invariant, so no narrower type accepts every topic
   readonly topic: Topic<any, any>

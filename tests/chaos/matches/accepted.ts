@@ -42,7 +42,7 @@ function judged(one: Asked, evidence: Evidence): 'right' | 'excused' | 'wrong' {
   const { asked } = evidence
   if (isAccepted(one))
     return one.kind === 'swipe' && one.status === 202 && (one.body.match !== null || !one.body.queued) ? 'wrong' : 'right'
-  // A feed request fails with 400 while a new profile has no place yet.
+  // A feed request fails with 400 until the location of the user is known.
   if (one.kind === 'feed' && one.status === 400) return mayLackPlace(one, evidence) ? 'excused' : 'wrong'
   if (!REFUSALS.has(one.status)) return 'wrong'
   if (one.status !== 404 || one.kind === 'notify') return 'right'

@@ -12,8 +12,8 @@ export interface ItemTokens {
 }
 
 /**
- * Tokens of fewer items get no number. If only one item had a token, the vector of the token would only repeat the
- * vector of the item.
+ * A token gets a number only if at least this many items have it. The vector of a token that only one item has would
+ * merely repeat the vector of this item.
  */
 const LEAST_ITEMS = 2
 /**
