@@ -18,7 +18,7 @@ export interface DeadLetterRecord {
   readonly headers: readonly RecordHeader[]
   /** Number of times that the record had been replayed before it became this dead letter. */
   readonly replays: number
-  /** True when the record has already been sent back to its source, even if it was sent for another dead letter. */
+  /** True when the record has already been sent back to its source, for this or another dead letter of the record. */
   readonly replayed: boolean
   /** The parts of the record that were cut (see `DEAD_LETTER_HEADERS.cut`); undefined for a complete record. */
   readonly cut: string | undefined
@@ -153,8 +153,8 @@ function asDeadLetter({ offset, key, value, headers }: ScannedRecord): DeadLette
 const INTEGER = /^\d{1,15}$/
 
 /**
- * Returns the integer in the last header with this name; undefined if there is none. A producer may have set a header
- * of the same name to any bytes.
+ * Returns the integer in the last header with this name. Returns undefined if there is no such header, or if it
+ * contains anything else, because a producer may have set a header of the same name to any bytes.
  */
 function integerIn(headers: readonly RecordHeader[], name: string): number | undefined {
   const value = headers.findLast((header) => header.key === name)?.value
