@@ -97,7 +97,8 @@ async function scan(transport: Transport, partition: TopicPartition, visit: (rec
     fetcher.assign(partition, start, 'earliest')
     for (let position = start; position < end; ) {
       const fetched = await fetcher.poll(POLL_MS)
-      // After an unclean leader election, the log may be shorter than at the time of the call.
+      // After an unclean leader election, the log may be shorter than at the time of the call. The lower end then
+      // applies.
       if (fetched.every(({ chunks }) => chunks.length === 0)) end = Math.min(end, await offsetOf('end'))
       for (const { chunks, nextOffset } of fetched) {
         position = nextOffset
