@@ -19,9 +19,12 @@ export interface RegistryOptions {
    * sent as basic authentication.
    */
   readonly url: string
-  /** Time limit of one request. Default 5 s. */
+  /** Time limit of one attempt to send a request. Default 5 s. */
   readonly requestTimeoutMs?: number
-  /** Time limit of a call, including retries. Default 30 s, which is enough for a registry to restart. */
+  /**
+   * Time limit of a request, including its retries. Default 30 s, which is enough for a registry to restart. If the
+   * registry answers that a schema is missing, the client may send a second request, which has a separate limit.
+   */
   readonly deadlineMs?: number
 }
 
@@ -95,8 +98,8 @@ const SHOWN_CHARACTERS = 120
  */
 const CONFIRMATION_DELAY_MS = 1_000
 /**
- * Maximum number of missing schemas that the client confirms within `CONFIRMATION_PERIOD_MS`. Without a limit, a
- * producer of random schema ids would delay its readers by a second per record.
+ * Maximum number of missing schemas that the client requests a second time within `CONFIRMATION_PERIOD_MS`. Without a
+ * limit, a producer of random schema ids would delay its readers by a second per record.
  */
 const CONFIRMATIONS = 10
 const CONFIRMATION_PERIOD_MS = 60_000
@@ -124,7 +127,7 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
   const { fetch: request = fetch, runtime = systemRuntime() } = deps
   const endpoints = options.url.split(',').map((url) => endpoint(url.trim()))
   const schemas = new Map<number, Promise<string>>()
-  /** Times of the monotonic clock at which the client began to confirm that a schema is missing. */
+  /** Monotonic times (ms) at which the client began to confirm that a schema is missing. */
   let confirmations: number[] = []
 
   async function register(subject: string, schema: string): Promise<number> {
@@ -132,7 +135,8 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
     const answer = await ask({ method: 'POST', path, body: JSON.stringify({ schema }) }, isRegistered)
     if (!answer.ok) throw new SchemaRefusedError(subject, answer.refusal.code, answer.refusal.message)
     const { id } = answer.body
-    // A process can thus read its own records even if the registry is unavailable when the first of them arrives.
+    // Caches the schema, so that the process can read its own records even if the registry is unavailable when the
+    // first of them arrives.
     if (!schemas.has(id)) schemas.set(id, Promise.resolve(schema))
     return id
   }

@@ -22,7 +22,7 @@ export function openFetchRetry(context: Context, cluster: Cluster, positions: Re
   let refreshAt = Number.POSITIVE_INFINITY
   let closed = false
 
-  /** Delays the next fetch of a position. The delay grows with each failure. */
+  /** Delays the next fetch of a position. The delay doubles with each failure, up to a second. */
   function postpone(state: FetchPosition): void {
     const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(state.attempts++, 10), LONGEST_RETRY_MS)
     state.retryAt = runtime.monotonic() + wait * (0.9 + 0.2 * runtime.random())

@@ -138,7 +138,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
       if (failure.states.some((state) => positions.get(partitionKey(state.topic, state.partition)) === state)) throw failure.error
   }
 
-  /** Decodes up to `maxBytes` of records (uncompressed size), starting with a different partition each time. */
+  /** Decodes at most about `maxBytes` of records (uncompressed), starting with a different partition each time. */
   function take(maxBytes: number): PartitionData[] {
     const taken: PartitionData[] = []
     let budget = Math.min(maxBytes, options.maxPollBytes)

@@ -302,7 +302,8 @@ export function openGroupMember(
       pendingEnd = undefined
       return event
     }
-    // The stall thread may have reported what this member owns. After such a report, the target may be outdated.
+    // The stall thread may have sent heartbeats. It ignores the assignments in the responses, so the known target may
+    // be outdated.
     if (isMember() && takeGuardedEpoch()) heartbeat.hurry()
     const partitions = assignment.takeChangedTarget()
     return partitions && { type: 'assignment', partitions }

@@ -15,7 +15,7 @@ interface Run {
   count: number
 }
 
-/** Number and size of all records that are waiting or in flight in one publisher. */
+/** Number of records in one publisher whose outcome is not reported yet, and size of the batches in bytes. */
 export interface Holdings {
   records: number
   bytes: number
@@ -65,8 +65,8 @@ export class PublishBatch {
   }
 
   /**
-   * Returns the bytes to send. The bytes must not change, because an old connection may still read them while the batch
-   * is sent again.
+   * Writes the stamp into the batch, and returns the bytes to send. The bytes must not change, because an old
+   * connection may still read them while the batch is sent again.
    */
   stamp(stamp: BatchStamp): Buffer {
     this.#stamped = this.writer.finish(stamp, 'none')

@@ -16,7 +16,7 @@ const MAX_UNRESOLVED_BATCHES = 5
  * producers after a day (`producer.id.expiration.ms`), and then accepts any sequence number from them.
  */
 const REMEMBERED_FOR_MS = 10 * 60_000
-/** The last epoch, because epochs are signed 16-bit integers. After this epoch the lane needs a new producer id. */
+/** The highest possible epoch: epochs are signed 16-bit integers. After this epoch the lane needs a new producer id. */
 const LAST_EPOCH = 2 ** 15 - 1
 const FIRST_RETRY_MS = 10
 const LONGEST_RETRY_MS = 1_000
@@ -209,7 +209,10 @@ export class PublishLane implements PublishAppender {
     this.#acknowledgedAt = this.#deps.runtime.monotonic()
   }
 
-  /** Decides what to do next. Does nothing until every batch with a sequence number has an outcome. */
+  /**
+   * Decides whether the batches with a sequence number are sent again, renumbered, failed or dropped. Does nothing
+   * until all of them have an outcome.
+   */
   #conclude(): void {
     if (this.#stamped.some((one) => one.isInFlight || one.outcome === undefined)) return
     if (this.#stamped.length === 0) {

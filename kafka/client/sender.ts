@@ -21,7 +21,7 @@ const NO_LEADER = 'LEADER_NOT_AVAILABLE'
 /** Error code of a `drain` that `settle` has stopped. */
 export const STOPPED = 'STOPPED'
 
-/** What the sender needs from its producer. */
+/** Data and callbacks that the producer provides to its sender. */
 export interface SenderHooks {
   identity(): ProducerIdentity
   target(): ProduceTarget

@@ -74,8 +74,8 @@ async function tryOnce(cluster: Cluster, specs: readonly TopicSpec[], names: rea
 }
 
 /**
- * Returns whether the cluster has too few brokers only because the controller has not unfenced some of them yet, as
- * after a start. If there are no fenced brokers, the error code is the same but the message is different.
+ * Returns true if the cluster has too few usable brokers only because the controller has not unfenced some of them yet,
+ * for example shortly after they started. If no broker is fenced, the error code is the same but the message differs.
  */
 function isFenced(reason: string, message: string | null | undefined): boolean {
   return reason === 'INVALID_REPLICATION_FACTOR' && message?.includes('fenced') === true

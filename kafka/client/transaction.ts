@@ -34,8 +34,8 @@ const MAX_UNEXPLAINED = 20
 const UNKNOWN_PRODUCER_ID = -1n
 const UNKNOWN_EPOCH = -1
 /**
- * States of a transaction that the coordinator has aborted on its own. If the transactional id was initialised again,
- * the state is `Empty` instead.
+ * States of a transaction that the coordinator is aborting or has aborted on its own. If the transactional id was
+ * initialised again, the state is `Empty` instead.
  */
 const ABORTED: ReadonlySet<string> = new Set(['PrepareEpochFence', 'PrepareAbort', 'CompleteAbort'])
 /**

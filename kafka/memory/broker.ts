@@ -81,7 +81,7 @@ export interface MemoryBroker {
   checkProducer(transactionalId: string, epoch: number): void
   /**
    * Appends all records and commits the offsets, in one atomic step.
-   * @param control true to append a commit marker to each of these partitions
+   * @param control true to append a commit marker to each partition of `appends`
    * @returns for each partition key, the offset after the records of the transaction
    */
   commitTransaction(appends: readonly PartitionAppends[], offsets: TransactionOffsets | undefined, control: boolean): Map<string, number>

@@ -161,8 +161,8 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       member.epoch = of.epoch
       if (lastSent === member.lastSent) return undefined
       member.lastSent = lastSent
-      // The member owns these partitions now. No other member gets one of them until this member acknowledges a set
-      // without it.
+      // The member owns these partitions now. Other members get a partition only after this member has acknowledged a
+      // set that does not contain it.
       for (const each of partitions) member.owned.set(partitionKey(each.topic, each.partition), each)
       return { type: 'assignment', partitions }
     },

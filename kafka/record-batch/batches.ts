@@ -40,9 +40,9 @@ const CONTROL_KEY_BYTES = 4
 const ABORT_TYPE = 0
 
 /**
- * Parses the header of the batch at `start`. Returns undefined when the response ends inside the batch. A broker cuts a
- * response at its byte limit, and the next fetch returns the whole batch.
- * @throws TransportError with code CORRUPT_BATCH for anything other than a batch of version 2
+ * Parses the header of the batch at `start`. Returns undefined when the response ends before or inside the batch. A
+ * broker cuts a response at its byte limit, and the next fetch returns the whole batch.
+ * @throws TransportError with code CORRUPT_BATCH for a batch of another version or with an invalid length
  */
 export function batchAt(buffer: Buffer, start: number): BatchHeader | undefined {
   if (start + RECORDS_AT > buffer.length) return undefined

@@ -52,8 +52,8 @@ export class ChunkBuilder {
   }
 
   /**
-   * Adds the records of `batch` that start at offset `from`. Earlier records are skipped, because a batch may begin
-   * before the requested offset.
+   * Adds the records of `batch` whose offset is `from` or higher. Earlier records are skipped, because a batch may
+   * begin before the requested offset.
    * @param header the buffer that contains the batch's header. If the batch was compressed, this is not the chunk's
    * buffer
    * @param at position of the batch's first record byte in this chunk's buffer

@@ -5,7 +5,7 @@ import { blocksOf, lz4UnpackedBytes } from './lz4-size.ts'
 import { unpackLz4 } from './lz4-unpack.ts'
 import { snappyUnpackedBytes } from './snappy-size.ts'
 
-/** Maximum compression ratio. LZ4 needs at least one byte for every 255 bytes of unpacked data. */
+/** Maximum compression ratio of LZ4, which needs at least one byte for every 255 bytes of unpacked data. */
 const LZ4_MAX_RATIO = 255
 /**
  * Whether LZ4 data is unpacked with the protocol package, which is about twice as fast as `unpackLz4`. When the package

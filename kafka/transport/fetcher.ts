@@ -26,9 +26,10 @@ export interface FetcherOptions {
   readonly maxWaitMs?: number
   /**
    * Returns how long the broker may wait for new data after an empty response. The fetcher calls the function before
-   * the next request. The wait is at least `maxWaitMs`, and at most 15 s or half the request timeout, whichever is
-   * less. It may be shortened, so that it ends together with other waits. A reader that needs regular answers about
-   * idle partitions returns the time until it needs the next answer. Default 5 s, or `maxWaitMs` if that is given.
+   * the next request. It raises the result to at least `maxWaitMs`, and limits it to 15 s or half the request timeout,
+   * whichever is less. The wait may be shorter, so that it ends together with other waits. A reader that needs regular
+   * answers about idle partitions returns the time until it needs the next answer. Default 5 s, or `maxWaitMs` if that
+   * is given.
    */
   readonly idleWaitMs?: () => number
   /**

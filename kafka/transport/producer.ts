@@ -54,8 +54,8 @@ export interface ProducerOptions {
 export type CommitStep = 'produced' | 'offsets-added' | 'committed'
 
 /**
- * The producer of a worker. The first append or commit opens a transaction. Appending is synchronous and only buffers;
- * `flushFull` may send full batches early.
+ * The producer of a worker. The records appended since the last commit, and the offsets that `commit` receives, form
+ * one transaction. Appending is synchronous and only buffers; `flushFull` may send full batches early.
  */
 export interface WorkerProducer {
   /**

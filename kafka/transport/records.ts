@@ -62,7 +62,7 @@ export interface PartitionData extends TopicPartition {
 export const UNKNOWN_LEADER_EPOCH = -1
 
 /**
- * Asks where a leader epoch ends in a partition's log: at which offset the batches of this and all earlier epochs end.
+ * Asks for the offset at which the batches of a leader epoch and of all earlier epochs end in a partition's log.
  */
 export interface EpochQuery extends TopicPartition {
   readonly leaderEpoch: number

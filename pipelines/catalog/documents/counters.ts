@@ -6,7 +6,7 @@ const STAR_KINDS = 5
 /**
  * Applies a stock movement to the counters of its product.
  * @param known the stock row before the movement; undefined if the row did not exist
- * @returns undefined if the movement is not newer than the row
+ * @returns the new stock row and the new counters; undefined if the movement is not newer than the row
  */
 export function withMovement(
   counters: DocumentCounters,

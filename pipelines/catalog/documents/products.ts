@@ -42,7 +42,7 @@ const reviewKey = compositeKey<{ readonly product: number; readonly user: bigint
  */
 const SALES_EVERY_MS = 60_000
 const SALES_TICK_MS = 1_000
-/** Maximum number of documents that one tick writes. */
+/** Maximum number of documents in which one tick updates the sales. */
 const SALES_PER_TICK = 500
 
 const WRONG_KEY = deadLetter('wrong_key', 'The key is not the id of the product.')

@@ -36,9 +36,9 @@ function releasePart(reservationId: string, read: StockReader, ledger: StockLedg
 }
 
 /**
- * Chooses a warehouse for each line: the one that the line names, or else the one with the most stock of the variant.
- * If a chosen warehouse has too little stock, returns a refusal. Lines that name a warehouse are served first, so that
- * lines without one choose from the remaining stock.
+ * Chooses a warehouse for each line: the one that the line names, or else the one with the most available units of the
+ * variant. If a chosen warehouse has too few available units, returns a refusal. Lines that name a warehouse are served
+ * first, so that lines without one choose from the remaining stock.
  */
 function chooseWarehouses(wanted: readonly WantedLine[], ledger: StockLedger): StockLine[] | OutOfStock {
   const taken = new Map<string, StockLine>()

@@ -45,7 +45,7 @@ export interface StockLedger {
   end(reservation: StockReservation, how: Ending): void
   /** Records that the open reservations of a row, apart from parts of carts, all end at `before` or later. */
   passOver(key: StockKey, before: number): void
-  /** Ends some units of a reservation that has one line. */
+  /** Ends units of a reservation that has one line. The reservation ends when none of its units is left. */
   endUnits(reservation: StockReservation, quantity: number, how: Ending): void
   /** Sets a new end time for a reservation. */
   extend(reservation: StockReservation, endsAt: number): void

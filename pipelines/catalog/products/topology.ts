@@ -10,8 +10,8 @@ import { nextPeriodTime, takePeriods } from './periods.ts'
 export const RUN_PERIODS_EVERY_MS = 250
 /**
  * Maximum number of products whose periods one tick begins or ends. The number is limited because a tick delays
- * commands. The next tick continues. Many periods begin at midnight, and two thousand products of a partition have to
- * get their prices within a second.
+ * commands. The next tick continues. With this limit, a partition updates two thousand products a second, which is
+ * necessary because many periods begin at midnight.
  */
 export const PRODUCTS_PER_TICK = 500
 

@@ -11,7 +11,7 @@ const EXPIRE_EVERY_MS = 1_000
  * and commands wait while a tick runs. The next tick continues.
  */
 const ENDED_PER_TICK = 500
-/** How long an ended cart can still be read. Callers may also repeat a request for that long. */
+/** How long an ended cart is kept. During this time, it can be read, and requests about it can be repeated. */
 export const KEPT_AFTER_END_MS = 24 * 3_600_000
 
 /** Decides how carts change and end, and emits the outcomes for the stock of their products. */

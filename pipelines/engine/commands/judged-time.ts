@@ -12,7 +12,7 @@ import { TopologyError } from '../topology/errors.ts'
  * the commands, and can be checked afterwards.
  */
 export interface JudgedTime {
-  /** Returns the time of a command, epoch ms. Must be called once for every command. */
+  /** Returns the time of a command, epoch ms, and stores it for later commands. Must be called once per command. */
   of(ctx: RecordContext<string>): number
   /** Returns true if a key of the store belongs to the judged time and not to a command. */
   isOwnKey(key: string): boolean

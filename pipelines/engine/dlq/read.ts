@@ -18,7 +18,7 @@ export interface DeadLetterRecord {
   readonly headers: readonly RecordHeader[]
   /** Number of times that the record had been replayed before it became this dead letter. */
   readonly replays: number
-  /** True when the record has already been sent back to its source, even if it was sent for another dead letter. */
+  /** True when the record has already been sent back to its source, for this or another dead letter of the record. */
   readonly replayed: boolean
   /** The parts of the record that were cut (see `DEAD_LETTER_HEADERS.cut`); undefined for a complete record. */
   readonly cut: string | undefined
@@ -97,7 +97,8 @@ async function scan(transport: Transport, partition: TopicPartition, visit: (rec
     fetcher.assign(partition, start, 'earliest')
     for (let position = start; position < end; ) {
       const fetched = await fetcher.poll(POLL_MS)
-      // After an unclean leader election, the log may be shorter than at the time of the call.
+      // After an unclean leader election, the log may be shorter than at the time of the call. The lower end then
+      // applies.
       if (fetched.every(({ chunks }) => chunks.length === 0)) end = Math.min(end, await offsetOf('end'))
       for (const { chunks, nextOffset } of fetched) {
         position = nextOffset
@@ -153,8 +154,8 @@ function asDeadLetter({ offset, key, value, headers }: ScannedRecord): DeadLette
 const INTEGER = /^\d{1,15}$/
 
 /**
- * Returns the integer in the last header with this name; undefined if there is none. A producer may have set a header
- * of the same name to any bytes.
+ * Returns the integer in the last header with this name. Returns undefined if there is no such header, or if it
+ * contains anything else, because a producer may have set a header of the same name to any bytes.
  */
 function integerIn(headers: readonly RecordHeader[], name: string): number | undefined {
   const value = headers.findLast((header) => header.key === name)?.value
