@@ -21,8 +21,9 @@ import { TextBytes } from './term-table.ts'
 import { WINDOW_MINUTES } from './time.ts'
 
 /**
- * Contenders of a region count as about to run out when their surplus is less than this share of the requested number.
- * When terms without a baseline are collected, the surplus becomes twice this share.
+ * The contenders of a region are about to run out when their surplus is less than this share of the requested number.
+ * After terms without a baseline have been collected, their surplus is twice this share (`SPARE_SHARE` in
+ * leading-terms.ts).
  */
 const RESERVE_SHARE = 0.25
 /** Number of regions ranked between two pauses. The pauses let the event loop send heartbeats. */
