@@ -18,7 +18,9 @@ const COUNTRY_CODE = /^[A-Z]{2}$/
  */
 const NO_COUNTRY = new Set(['XX', 'T1', 'ZZ', 'A1', 'A2', 'AP', 'EU'])
 
-/** Codes that are common for countries with a different code in ISO 3166-1. ISO assigns them to no other country. */
+/**
+ * Codes in common use for countries whose ISO 3166-1 code is different. ISO assigns these codes to no other country.
+ */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['UK', 'GB'],
   ['EL', 'GR'],
@@ -48,7 +50,7 @@ export function openCountryDatabase(path: string | undefined): CountryOfAddress 
   }
 
   return function countryOfAddress(ip) {
-    // The reader would parse the beginning of any text, such as `1.2.3`, as an address.
+    // The reader does not validate addresses: it would also parse invalid text, such as `1.2.3`.
     if (isIP(ip) === 0) return undefined
     const record = database.get(ip.replace(MAPPED_IPV4, '')) as CountryRecord | null
     return knownCountry(record?.country_code ?? record?.country?.iso_code ?? '')
@@ -57,7 +59,7 @@ export function openCountryDatabase(path: string | undefined): CountryOfAddress 
 
 /**
  * Returns the ISO 3166-1 code of a country; undefined if the code is not two capital letters or is in `NO_COUNTRY`.
- * Other codes are not checked.
+ * Does not check whether ISO assigns any other code.
  */
 export function knownCountry(code: string): string | undefined {
   return COUNTRY_CODE.test(code) && !NO_COUNTRY.has(code) ? (ALIASES.get(code) ?? code) : undefined

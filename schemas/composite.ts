@@ -5,7 +5,7 @@ import { notText } from './keys.ts'
 /**
  * A part of a composite key. Composite keys sort by their first part, then by their second part, and so on, so that
  * stores can be scanned by prefix. An encoded text ends with 0x00 0x00, and a NUL inside the text becomes 0x00 0xff, so
- * that the text cannot overlap with the next part.
+ * the end of the text is unambiguous.
  */
 export interface KeyPart<T> {
   encode(value: T, out: ByteWriter): void

@@ -1,6 +1,6 @@
 /**
- * Returns the minimum number of edits that turn one text into the other. An edit inserts, removes or replaces a letter,
- * or swaps two neighbouring letters (optimal string alignment).
+ * Returns the minimum number of edits that turn one text into the other. An edit inserts, removes or replaces a
+ * character, or swaps two neighbouring characters (optimal string alignment).
  */
 export function editDistance(left: string, right: string): number {
   let [beforeLast, last]: number[][] = [[], Array.from({ length: right.length + 1 }, (_, at) => at)]

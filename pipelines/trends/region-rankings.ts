@@ -21,8 +21,9 @@ import { TextBytes } from './term-table.ts'
 import { WINDOW_MINUTES } from './time.ts'
 
 /**
- * Contenders of a region count as about to run out when their surplus is less than this share of the requested number.
- * When terms without a baseline are collected, the surplus becomes twice this share.
+ * The contenders of a region are about to run out when their surplus is less than this share of the requested number.
+ * After terms without a baseline have been collected, their surplus is twice this share (`SPARE_SHARE` in
+ * leading-terms.ts).
  */
 const RESERVE_SHARE = 0.25
 /** Number of regions ranked between two pauses. The pauses let the event loop send heartbeats. */
@@ -33,7 +34,7 @@ export interface RegionRankingsOptions extends Pick<LeadingTermsOptions, 'usualO
   readonly terms: StoredTerms
   /** Reads in one batch the values that `usualOf` will need. */
   readonly prefetchUsual: (keys: readonly string[]) => void
-  /** Number of the best candidates of each kind that are reported with drawn tweets. */
+  /** Number of the best candidates of each kind that are always reported with drawn tweets. */
   readonly drawnPerRegion: number
   /** Called with each region whose contenders are about to run out. */
   readonly isLow: (woeid: number, region: RegionContenders) => void
@@ -178,7 +179,7 @@ export function regionRankings(options: RegionRankingsOptions) {
     return drawFrom(sampledTweets(samples), drawn, leading.lastMinute - WINDOW_MINUTES + 1)
   }
 
-  /** Adds drawn tweets to the candidates that may be among the best of the region. */
+  /** Adds drawn tweets to those candidates of the given terms that do not have them yet. */
   function draw(woeid: number, { looks, table }: RegionContenders, terms: readonly number[]): void {
     const open = terms.filter((term) => !looks.hasDrawn(term))
     if (open.length === 0) return

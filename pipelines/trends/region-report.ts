@@ -32,11 +32,12 @@ export interface ReportHead {
   readonly restKnown: number
 }
 
-/** Identifies a report of the same partition about the same region. */
+/** Refers to an earlier report of the same partition about the same region. */
 export interface ReportReference {
   readonly windowEnd: number
   /**
-   * A hash of the report's details. Needed because a restarted partition may send another report of the same window.
+   * A hash of the report's details. It is needed because a restarted partition may send a different report about the
+   * same window.
    */
   readonly id: number
 }
@@ -49,15 +50,15 @@ export type ReportedCounts = Pick<TrendCandidate, 'count' | 'baseline' | 'tracke
 /**
  * Receives an entry of a report.
  * @param details the earlier report that contains the details; undefined if this report contains them
- * @param at position at which the details begin, among the details of the report that contains them
+ * @param at position of these details in the bytes of all details of the report that contains them
  */
 export type VisitEntry = (entry: ReportedCounts, details: ReportReference | undefined, at: number) => void
 
 /**
- * The best terms of a region in one partition at one moment: first the terms without a baseline, by count, and then the
- * terms with a baseline, by score. In both groups, the best come first. A report has the count and the baseline of each
- * term, but the details only of terms whose details have changed since the partition's last reports. For the details of
- * all other terms, the report refers to an earlier report.
+ * The best terms of a region in one partition and one window: first the terms without a baseline, by count, and then
+ * the terms with a baseline, by score. In both groups, the best come first. A report has the count and the baseline of
+ * each term, but the details only of terms whose details have changed or must be sent again. For the details of all
+ * other terms, the report refers to an earlier report.
  */
 export class RegionReport implements ReportHead {
   readonly buffer: Buffer

@@ -18,8 +18,8 @@ export interface RegionReports {
    */
   rank(reports: readonly RegionReport[], meanOfNewTerms: number): RankedTerm[]
   /**
-   * Must be called when the list that was made from these reports is published. Deletes the reports to which no later
-   * report refers.
+   * Must be called when the list that was made from these reports is published. Deletes the reports that are older than
+   * the oldest report to which these reports refer.
    */
   published(reports: readonly RegionReport[]): void
 }
@@ -34,7 +34,7 @@ function keyOf({ woeid, partition, windowEnd }: RegionReport): string {
 }
 
 /**
- * Keeps each report as long as later reports refer to its details. The bytes of the reports stay in memory, because
+ * Keeps each report as long as later reports may refer to its details. The bytes of the reports stay in memory, because
  * most details are the same as in the previous list.
  * @param unknown called for each candidate whose details are missing
  */

@@ -81,7 +81,7 @@ const FIELDS = 3
 export type StoredRepeats = number[]
 
 /**
- * Adds a repeat to the stored repeats.
+ * Adds a repeat to the stored repeats, unless its earlier contribution is from before `oldest`.
  * @param oldest the oldest minute that a window may still contain
  */
 export function storeRepeat(stored: StoredRepeats, { earlier, later, count }: Repeat, oldest: number): void {

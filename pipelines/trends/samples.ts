@@ -91,8 +91,8 @@ export function sampledTweets(samples: Samples): SampleTweet[] {
 }
 
 /**
- * Adds a sample. The result does not depend on the order or repetition of samples, because a user whose sample was left
- * out can only return with a newer tweet. The bytes of `to.samples` are changed, so nothing else may use them.
+ * Adds a sample. A sample that was left out once would always be left out again, so the result does not depend on the
+ * order or repetition of samples. The bytes of `to.samples` are changed, so nothing else may use them.
  * @returns the sample that is left out, valid until the next call; undefined if all samples are kept
  */
 export function addSample(to: { samples: Samples }, from: Buffer, at: number): Buffer | undefined {

@@ -34,11 +34,11 @@ interface KeptReport {
   readonly bytes: number
 }
 
-/** The reports of a partition about a region, as long as later reports may refer to their details. */
+/** Keeps track of the reports of a partition about a region to whose details later reports may refer. */
 export class SentDetails {
   /**
-   * End of the earliest window to whose report the next report may refer. The third stage has already forgotten all
-   * reports that are older than the oldest report to which the last report referred.
+   * End of the earliest window to whose report the next report may refer. The third stage deletes all reports that are
+   * older than the oldest report to which the last report referred.
    */
   #oldest = 0
   /** The reports that the third stage keeps, oldest first. */

@@ -24,8 +24,8 @@ const BASELINE_KEPT_HOURS = 4 * 7 * 24
  */
 const FREQUENT_KEPT_HOURS = BASELINE_KEPT_HOURS + 2 * DAY_HOURS
 /**
- * Steps of the sweeps per renewal. Other work continues between two steps. At this rate, each hour's sweep covers up to
- * four million terms per partition, at 1-8 µs each.
+ * Number of steps of the sweeps per renewal. Other work continues between two steps. At this rate, each hour's sweep
+ * covers up to four million terms per partition, at 1-8 µs each.
  */
 const STEPS_PER_RENEWAL = 16
 const BASELINES_PER_STEP = 1_000
@@ -47,7 +47,7 @@ export function silentTerms({ rare, frequent, baselines, learned, rounds, filter
   const textBytes = new TextBytes()
   /** The hour of the last report. A term is deleted if it was silent for the 24 hours before this hour. */
   let reportedHour = 0
-  /** The frequent terms that the last step of the sweep has visited and kept. */
+  /** The frequent terms that the current step of the sweep has visited and kept. */
   let swept: [key: string, state: TermState][] = []
   let publishSwept: PublishVolume = () => {}
   const rareSweep = sweep(rare, { keysPerRun: TERMS_PER_PAUSE, isExpired: isRareExpired })

@@ -111,7 +111,7 @@ export function standings(options: StandingsOptions) {
   }
 
   /**
-   * Offers all terms that have a baseline again. This is necessary only after a stop of more than an hour, or if
+   * Offers again all terms that have a baseline. This is necessary only after a stop of more than an hour, or if
    * `offerAgain` did not reach all terms within an hour.
    */
   function* offerAllKnown(): Generator<void, void, void> {
@@ -130,7 +130,7 @@ export function standings(options: StandingsOptions) {
     offerKnown(some)
   }
 
-  /** Returns whether a term has a baseline and is in the window or in a later one. */
+  /** Returns whether a term has a baseline, and contributions in the current window or in a later one. */
   function isActive(state: TermState): boolean {
     return leading.isKnown(state) && greatestCountFrom(state, leading.lastMinute) > 0
   }
@@ -142,7 +142,7 @@ export function standings(options: StandingsOptions) {
       leading.offerKnown(woeidOfKey(key), termOfKey(key), state, key, greatestCountFrom(state, leading.lastMinute))
   }
 
-  /** Offers the terms that have got a baseline since the last call. */
+  /** Offers the terms that have gained a baseline since the last call. */
   function* offerNewlyKnown(becomesKnown: (term: string) => void): Generator<void, void, void> {
     let visited = 0
     for (const key of leading.newlyKnown()) {
@@ -197,7 +197,8 @@ export function standings(options: StandingsOptions) {
   return {
     prepare,
     /**
-     * Returns true if a region that has tracked a rare term since this hour (0: never) already has a baseline for it.
+     * Returns whether a region already has a baseline for a rare term that it has tracked since `trackedHour`. Returns
+     * false for 0, which means that no region tracks the term.
      */
     isKnownSince: (trackedHour: number) => isKnownAt(trackedHour, leading.hour),
     offerAgain,

@@ -19,8 +19,8 @@ export interface TermFilter {
 }
 
 /**
- * Number of bits per term. With four probes, a full layer mistakes about one in 400 terms without a row for a term with
- * a row.
+ * Number of bits per term. With four probes, a full layer gives a false positive for about one in 400 terms that have
+ * no row.
  */
 const BITS_PER_TERM = 16
 const PROBES = 4

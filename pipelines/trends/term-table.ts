@@ -108,7 +108,7 @@ export class TermTable {
     return { record: this.#bytes, termStart: this.#start(term), termEnd: this.#end(term), hash: this.#fields[term * FIELDS] }
   }
 
-  /** Compares two terms in the order of their texts. */
+  /** Compares the texts of two terms in the order of JavaScript strings. */
   compare(a: number, b: number): number {
     const bytes = this.#bytes
     return compareUtf8(bytes, this.#start(a), this.#end(a), bytes, this.#start(b), this.#end(b))

@@ -117,9 +117,9 @@ export function termWindows(options: TermWindowsOptions) {
   }
 
   /**
-   * Leaves out the contributions from before `oldest`. A term that has been silent since then is deleted, so the
-   * volumes that were counted in these minutes may be unknown. Contributions from before `oldest` therefore only add to
-   * the history, and no list includes them.
+   * Leaves out the contributions from before `oldest`. A term without contributions since `oldest` is deleted together
+   * with its counts of earlier minutes, so the volumes of these minutes may no longer be known. Contributions from
+   * before `oldest` therefore only add to the history, and no list includes them.
    * @returns the other contributions, which `changedCounts` then contains; undefined if there are none
    */
   function withoutOld(counted: CellsOfTerm, oldest: number, added: AddedVolumes): CellsOfTerm | undefined {

@@ -18,7 +18,7 @@ const REGION_PARTITIONS = { partitions: 4, productionPartitions: 8 }
 
 /**
  * How long contributions are combined before a commit. A popular term is then sent only once per interval, and counts
- * are delayed by the same time.
+ * are delayed by up to this time.
  */
 const COMMIT_INTERVAL_MS = 1_000
 /** Delay of the time markers. Tweets that were sent before a renewal arrive within this time. */

@@ -173,7 +173,10 @@ function encoderGenerator(out: SourceBuilder) {
     line(`if (${value} >= -64 && ${value} < 64) b[p++] = (${value} << 1) ^ (${value} >> 31); else p = writeLong(b, p, ${value})`)
   }
 
-  /** Emits code that writes one block and then the empty block that ends the list. */
+  /**
+   * Emits code that writes all items, if there are any, as one block, and then the empty block that ends the array or
+   * map.
+   */
   function writeItems(list: string, writeItem: (index: string) => void): void {
     const index = fresh('i')
     roomFor(MAX_VARINT + 1)

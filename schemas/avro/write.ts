@@ -27,7 +27,9 @@ const MIN_INT64 = -(2n ** 63n)
 const MAX_INT64 = 2n ** 63n - 1n
 /** Maximum number of characters for which a loop is faster than the native string functions. */
 const SHORT_STRING = 20
-/** For longer strings (in UTF-16 code units), it is cheaper to count the bytes than to reserve room for the maximum. */
+/**
+ * For strings with more UTF-16 code units than this, counting the bytes is cheaper than reserving room for the maximum.
+ */
 const COUNTED_LENGTH = 1024
 const MAX_BYTES_PER_UNIT = 3
 const MAX_VARINT = 10

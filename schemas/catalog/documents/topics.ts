@@ -57,7 +57,10 @@ export const categoryLeaders: Topic<number, CategoryLeaders> = {
   config: compacted,
 }
 
-/** Images that products refer to; key: content hash, partitioned like the products. */
+/**
+ * References of products to images; key: content hash. Each record counts the products of its own partition that refer
+ * to the image, so several partitions may have a record of the same image.
+ */
 export const catalogImages: Topic<string, ImageReferences> = {
   name: 'catalog-images',
   key: utf8,

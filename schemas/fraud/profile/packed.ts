@@ -164,7 +164,7 @@ export function parseProfile({ bytes, start, end }: PackedProfile): ProfileParts
   return parts
 }
 
-/** Maximum number of bytes of a varint whose value a double can represent exactly. */
+/** A double can represent the value of every varint of up to this many bytes exactly. */
 const EXACT_VARINT_BYTES = 7
 
 function long(bytes: Buffer, end: number): number {

@@ -78,7 +78,7 @@ export function forgetOld(rows: Buffer, end: number, { keptMs, most }: SeenLimit
   return withoutOld(rows, end, newest - keptMs, most)
 }
 
-/** Returns the rows without an entity that was seen only at the given time. */
+/** Returns the rows without the row of an entity, provided that the entity was seen only at the given time. */
 export function withoutSighting(rows: Buffer, hash: number, at: number): Buffer {
   const row = rowOf(rows, rows.length, hash)
   if (row < 0 || firstOf(rows, row) !== at || lastOf(rows, row) !== at) return rows

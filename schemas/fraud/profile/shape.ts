@@ -19,7 +19,7 @@ const SLACK_MS = 10 * MINUTE_MS
 /** A level of a profile's sums. The buckets of a level have the same length and are aligned to it. */
 export interface SumLevel {
   readonly spanMinutes: number
-  /** Buckets of this level are used up to this age, ms. Older buckets are joined into buckets of the next level. */
+  /** Buckets of this level are kept up to this age, ms. Older buckets are joined into buckets of the next level. */
   readonly keptMs: number
 }
 

@@ -7,13 +7,13 @@ import { SEEN_COLUMNS } from './fold.ts'
 import { withoutPlace } from './places.ts'
 import { withoutSighting } from './seen.ts'
 
-/** Share of the squared deviations below which a remainder is only a rounding error. */
+/** If removing an amount leaves less than this share of the squared deviations, the rest is only a rounding error. */
 const ROUNDING = 1e-14
 /** Bound on the error that removing an amount adds, relative to the product of the mean and the amount's deviation. */
 const REMOVAL_ROUNDING = 8 * Number.EPSILON
 /**
  * Amounts are whole units, so the squared deviations of amounts that differ sum up to at least half a squared unit. A
- * remainder of at most half this sum is only a rounding error.
+ * rest of at most half of that is only a rounding error.
  */
 const LEAST_M2_USD = USD_PER_UNIT ** 2 / 4
 

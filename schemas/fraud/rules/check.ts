@@ -184,8 +184,8 @@ function isText(type: Type): boolean {
 }
 
 /**
- * Returns whether two types can be compared. Strings of a known form can be compared with their own type and with any
- * plain string.
+ * Returns whether values of two types can be compared for equality. A string of a known form can be compared with a
+ * string of the same form and with any plain string.
  */
 function areComparable(one: FieldType, other: FieldType): boolean {
   return one === other || (isText(one) && isText(other) && (one === 'string' || other === 'string'))
