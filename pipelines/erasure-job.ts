@@ -20,7 +20,10 @@ export interface Erasure {
    * values that contain erased data must have expired before the last rewrite, so that the rewrite removes them.
    */
   readonly rewrites: number
-  /** Whether something may have been erased just before the start. */
+  /**
+   * True if the first run cannot find out whether data was erased shortly before the start. The log files of Redis are
+   * then also rewritten after each start.
+   */
   readonly isUnknownAtStart: boolean
   /**
    * Returns a function that erases rows from ClickHouse. This function returns whether anything has been erased since
@@ -31,7 +34,7 @@ export interface Erasure {
 
 /**
  * Creates a job that removes erased rows from ClickHouse. The job also rewrites the log files of Redis, because
- * replaced values stay in these files until the next rewrite. It runs in the first worker slot of each machine.
+ * replaced values stay in these files until the next rewrite. The job runs in the first worker slot of each machine.
  */
 export function erasureJob({ name, rewrites, isUnknownAtStart, open }: Erasure, { config, runtime }: SinkContext): Runner {
   const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)

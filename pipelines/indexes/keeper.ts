@@ -28,7 +28,10 @@ export async function keepIndex<K, V>(deps: KeeperDeps<K, V>, turn: JobTurn<unkn
   const { index, topic, client, runtime } = deps
   const { lookEveryMs = LOOK_EVERY_MS, formerKeptMs = FORMER_KEPT_MS } = deps
   const family = indexFamily(index, client, deps.layout)
-  /** The ids of the completed requests. A request may be sent again while it waits for earlier ones. */
+  /**
+   * The ids of the completed requests. A request may be sent again while it waits for earlier ones, so it may arrive
+   * again after its completion.
+   */
   const completed = new Set(await deps.completedIds(turn))
   let waitMs = 0
   while (!turn.signal.aborted) {

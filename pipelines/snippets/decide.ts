@@ -21,7 +21,8 @@ export function decideSnippet(snippet: Snippet | undefined, command: SnippetComm
 
 /** Creates a snippet. An id is never reused, even after its snippet was deleted. */
 function create(snippet: Snippet | undefined, { user_id, snippet: asked }: SnippetCommand, { key, now }: CommandFacts): SnippetDecision {
-  // A command without a snippet only asks for the answer to an earlier command. This code runs only if there is none.
+  // A command without a snippet only asks for the answer to an earlier command. This code runs only if no such answer
+  // is stored.
   if (asked === null) return NOT_FOUND
   if (snippet !== undefined) return { answer: { outcome: 'taken' } }
   const { lifetime_ms, ...what }: NewSnippet = asked

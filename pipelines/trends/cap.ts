@@ -136,7 +136,7 @@ export class UserContributions {
     }
   }
 
-  /** Replaces everything with an encoded user. */
+  /** Replaces all contributions with those of an encoded user. */
   read(buffer: Buffer, start: number, end: number): this {
     this.clear()
     const reader = new CellReader(buffer, start, end)

@@ -225,7 +225,7 @@ export class Contenders {
     }
     const best = this.#bestOf(count)
     this.#isLow = !this.#reaches(evaluated)
-    // `#order` begins with the terms without a bound, so the loop has evaluated all of them.
+    // Terms whose bounds were not known were at the beginning of `#order`, so the loop has evaluated all of them.
     if (this.#unknown > 0) {
       this.#unknown = 0
       this.#trimIfFull()

@@ -37,7 +37,7 @@ interface Member {
 
 /** A tweet that was drawn for at least one of the best terms. */
 interface DrawnTweet {
-  /** Number of terms whose sample contains the tweet. */
+  /** Number of terms for which the tweet was drawn. */
   terms: number
   /** The leaders among these terms. */
   readonly leaders: Member[]
@@ -86,7 +86,7 @@ function alone(leader: RankedTerm): Topic {
   return { leader, variants: [], related: [], typicalTweet: null }
 }
 
-/** Counts one more term whose sample contains the tweet. Returns the tweet's entry. */
+/** Counts one more term for which the tweet was drawn. Returns the tweet's entry. */
 function drawnTweet(hash: number, drawn: Map<number, DrawnTweet>): DrawnTweet {
   const known = drawn.get(hash)
   if (known !== undefined) {

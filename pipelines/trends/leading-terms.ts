@@ -144,8 +144,8 @@ export function leadingTerms({ usualOf, perRegion, saved }: LeadingTermsOptions)
   }
 
   /**
-   * Offers a new term. Such a term is not a contender yet, so it is offered only in regions whose floor it is not
-   * below.
+   * Offers a new term. Such a term is not a contender yet, so it need not be offered in regions where it is below the
+   * floor.
    */
   function offerFirst(term: TermBytes, counts: CellCounts): void {
     const first = lastMinute - WINDOW_MINUTES + 1
@@ -178,7 +178,7 @@ export function leadingTerms({ usualOf, perRegion, saved }: LeadingTermsOptions)
 
   /**
    * Notes when a rare term will get its baseline in a region. Must be called when the region has begun to track the
-   * term. The order of the terms does not change before the term has a baseline.
+   * term. Does not offer the term, because the order of the terms does not change before the term has a baseline.
    */
   function tracked(term: string, { woeid, hour: since }: TrackedRegion): void {
     noteSoonKnown(knownFrom(since), termKey(woeid, term))

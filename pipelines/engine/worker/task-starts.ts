@@ -36,9 +36,9 @@ import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
  */
 const SHORT_LOG_MS = 30_000
 /**
- * A restore is large if its rows fill a batch even when each takes only this number of bytes. With batches of 16 MiB,
- * this is from a million rows. Collecting and sorting rows saves much work in a large restore. In a small one, it only
- * delays the writes, and the other tasks of the worker wait longer for them.
+ * A restore is large if its rows fill a batch even when each takes only this number of bytes. With batches of 16 MiB, a
+ * restore of at least a million rows is large. Collecting and sorting rows saves much work in a large restore. In a
+ * small one, it only delays the writes, and the other tasks of the worker wait longer for them.
  */
 const SMALL_ROW_BYTES = 16
 
@@ -69,7 +69,10 @@ interface Restoring {
    * other positions.
    */
   readonly known: ReadonlyMap<string, StartPosition>
-  /** True when the group has a committed offset for the input, or no record of the input has been read. */
+  /**
+   * True when the group has a committed offset for at least one source of the task, or when no record of any source has
+   * been read (`TaskOffsets.unread`).
+   */
   readonly committed: boolean
   readonly startedAt: number
   /** Epoch ms at which the ends of the changelogs were requested. */
@@ -107,8 +110,8 @@ export interface TaskStarts {
    */
   holdBack(): boolean
   /**
-   * Takes fetched changelog records. The next `finish` writes them. In a large restore, they are written when enough of
-   * them are collected, or when their changelog is completely read.
+   * Takes fetched changelog records. In a small restore, the next `finish` writes them. In a large restore, they are
+   * written when enough of them are collected, or when their changelog is completely read.
    * @returns false when the partition belongs to no restoring task
    */
   take(data: PartitionData): boolean
@@ -176,10 +179,10 @@ export async function fetchStartOffsets(
   const isWritten = ({ topic, partition }: TopicPartition) => (changelogEnds.get(partitionKey(topic, partition)) ?? 0) > 0
   const uncommitted = exactlyOnce ? tasks.filter((task) => !isCommitted(task, committed) && task.changelogs.some(isWritten)) : []
   if (uncommitted.length > 0) await group.heartbeat()
-  // A repartition topic gets another name when an update changes its records. The state of its readers then has no
-  // committed offset, although the offsets of the group have not expired, and all records of the new topic are unread.
-  // The offset of a single partition without new records may also expire, but by then the first records of that
-  // partition have been deleted, so its log no longer begins at offset 0.
+  // A repartition topic gets another name when an update changes its records. The tasks that read the new topic then
+  // have state but no committed offset. However, the offsets of the group have not expired, and all records of the new
+  // topic are unread. The offset of a single partition without new records may also expire, but by then the first
+  // records of that partition have been deleted, so its log no longer begins at offset 0.
   const isWhole = ({ topic, partition }: TopicPartition) => sourceStarts.get(partitionKey(topic, partition)) === 0
   const replaced = uncommitted.flatMap(({ sources }) => sources).filter((source) => repartitions.has(source.topic) && isWhole(source))
   const isKept = replaced.length > 0 && (await group.committed(inputs())).size > 0
@@ -323,7 +326,8 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       const open = changelogs.get(key)
       if (open === undefined) return false
       const { restoring, changelog } = open
-      // The process was suspended or cut off from the broker. The log may lack tombstones of rows that were copied.
+      // The process was suspended or cut off from the broker. In the meantime, the broker may have removed tombstones
+      // of rows that are already copied, so these rows would remain.
       if (data.fetchedAt - open.fetchedAt > CHANGELOG_DELETE_RETENTION_MS)
         throw new TransportError('TIMED_OUT', `${key} was not read for longer than the broker keeps tombstones`, { fatal: false })
       open.fetchedAt = data.fetchedAt

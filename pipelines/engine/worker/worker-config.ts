@@ -71,9 +71,9 @@ export interface WorkerDeps {
   /** The address at which this process answers queries (http://host:port). It is published to the other workers. */
   readonly address?: string
   /**
-   * Returns whether the process at an address has certainly ended. If the workers have copies of the state, or the
-   * topology has no changelogs, they then take over before the session of the ended process times out. Not used with
-   * `keepPlaceOnStop`.
+   * Returns whether the process at an address has certainly ended. The other workers then take over its tasks before
+   * its session times out, provided that they have copies of the state or that the topology has no changelogs. Not used
+   * with `keepPlaceOnStop`.
    */
   readonly hasEnded?: (address: string) => Promise<boolean>
   /** Called after every commit that the brokers took part in, with the duration of all its steps in seconds. */

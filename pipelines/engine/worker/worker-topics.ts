@@ -102,7 +102,10 @@ function changelogs(topology: Topology, declaration: Declaration, counts: Readon
   })
 }
 
-/** Returns the broker's partition count of a sub-topology's sources. */
+/**
+ * Returns the common partition count of a sub-topology's sources.
+ * @throws TopologyError when a source is missing from `counts`, or when the counts differ
+ */
 function partitionsOfPart(topology: string, sources: readonly string[], counts: ReadonlyMap<string, number>): number {
   const found = sources.map((name) => {
     const partitions = counts.get(name)

@@ -56,7 +56,7 @@ export interface WorkerStatus {
   readonly ready: boolean
   /** Explains which partitions have no task because their topics have gained partitions. */
   readonly withoutTask: readonly string[]
-  /** The topics that did not exist any more when they were looked up the last two times. */
+  /** The topics of the topology that were missing in both of the last two lookups. */
   readonly deletedTopics: readonly string[]
   readonly tasks: readonly StreamTask[]
   readonly restoring: readonly RestoreProgress[]
@@ -122,7 +122,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     try {
       await begin()
     } catch (error) {
-      // When a worker is stopped, it closes its parts. The request for which its start is waiting then fails.
+      // If the worker is stopped during its start, the request for which the start is waiting fails.
       if (stopping.signal.aborted && isPassing(error)) {
         state = 'stopped'
         done.resolve()

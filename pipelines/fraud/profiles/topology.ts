@@ -185,7 +185,8 @@ export const fraudProfilesTopology = topology(
         for (const { entity, kind, profile } of changed) {
           const all = profile.rows!
           const counted = profile.hasRepeated ? all.filter((at) => !isRepeatedAt(rows.buffer, at)) : all
-          // Transactions in flight are not recorded for merchants.
+          // Transactions in flight are not recorded for merchants, so profiles of merchants need not list the included
+          // transactions.
           const included = kind === MERCHANT ? NO_ROWS : all
           foldRows(profile, kind, transactions, counted, included)
           for (const verdict of profile.verdicts ?? []) foldPackedVerdict(profile, ENTITY_KINDS[kind], verdict)

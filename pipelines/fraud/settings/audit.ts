@@ -8,7 +8,7 @@ export interface Author {
   readonly action: string
 }
 
-/** Returns the author of the change that a command requests. A forced promotion gets a different name. */
+/** Returns the author of the change that a command requests. A forced promotion has an action of its own. */
 export function authorOf({ actor, action, force }: Pick<FraudSettingsCommand, 'actor' | 'action' | 'force'>): Author {
   return { actor, action: action === 'promote_challenger' && force ? 'force_promote_challenger' : action }
 }

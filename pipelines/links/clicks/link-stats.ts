@@ -3,7 +3,7 @@ import { topOf } from './tally.ts'
 import { HOUR_MS } from './time.ts'
 import { countVisitors } from './visitors.ts'
 
-/** Number of entries in each list of a response. */
+/** Number of entries in each list of values. */
 const TOP_ENTRIES = 10
 
 /**

@@ -21,7 +21,7 @@ const AS_OF_EVERY_MS = 10_000
 const FORGET_AFTER_MS = 3_600_000
 const FORGET_EVERY_MS = 10_000
 /**
- * Maximum number of links that one tick deletes. Deleting this many takes a few milliseconds, during which clicks wait.
+ * Maximum number of links whose statistics one tick deletes. This takes a few milliseconds, during which clicks wait.
  */
 const FORGOTTEN_PER_TICK = 500
 

@@ -40,7 +40,7 @@ export const matchProfiles = topology(
       emits: [matchDeletions],
     })
 
-    /** Makes the broker compact deleted profiles. */
+    /** Makes the broker compact the records of deleted profiles. */
     function rollLogs(now: number, ctx: Context): void {
       if (!logs.isNeeded(now)) return
       profiles.roll()

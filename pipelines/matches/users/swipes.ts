@@ -1,7 +1,7 @@
 import { isPositive, type SwipeDirection } from '../../../schemas/matches/directions.ts'
 import type { SwipeEvent, SwipeRow } from '../../../schemas/matches/types.ts'
 
-/** What a swipe changes. The user may have swiped the same target before. */
+/** The effect of a swipe on a target that the user may have swiped before. */
 export interface SwipeEffect {
   readonly row: SwipeRow
   /** False for a rewind that takes nothing back. Such a rewind only makes older swipes obsolete. */
@@ -30,7 +30,8 @@ export function applySwipe(known: SwipeRow | undefined, { swipe_id, direction, t
   const earlier_ids = known === undefined ? [] : [...known.earlier_ids, known.swipe_id].slice(-MAX_EARLIER_IDS)
   const wasLike = known !== undefined && isPositive(known.direction)
   if (direction === 'REWIND') {
-    // A rewind leaves the score and `scored_direction` unchanged, so a repeated swipe does not change the score again.
+    // A rewind leaves the score and `scored_direction` unchanged. A later swipe in the same direction therefore does
+    // not change the score again.
     const row = { swipe_id, direction, ts, scored_direction: known?.scored_direction ?? null, earlier_ids }
     // If no swipe is known, the rewound swipe may still wait in the spool of another API process.
     const counts = known !== undefined && known.direction !== 'REWIND'

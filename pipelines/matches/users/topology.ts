@@ -53,7 +53,7 @@ import { isShown, isVoid, NEW_USER, selfOf, withoutOldSwipes, withProfile } from
  * becomes a dead letter, so that it does not block the records of other users.
  */
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
-/** Policy for records that the topology itself writes. A bad record there is a bug. */
+/** Policy for records that the topology itself writes. A bad record there is a bug, so the worker stops. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
 const BAD_ID = deadLetter('bad_user_id', 'a user id is not a lower-case UUID, or differs from the key of its record')
@@ -317,7 +317,10 @@ export const matchUsers = topology(
       ctx.broadcast(matchIndex, ROLL_KEY, null, { timestamp: now })
     }
 
-    /** Drops what waits for the profile of one user: some of the swipes and, after a deletion, the location. */
+    /**
+     * Drops some of the waiting swipes of one user without a profile. With the last of them, also drops the waiting
+     * location of a deleted user.
+     */
     function giveUp(now: number): void {
       const [first] = waitingUsers.due(now, 1)
       if (first === undefined) return

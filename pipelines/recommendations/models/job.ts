@@ -92,14 +92,17 @@ export function modelJob({ train, trainEveryMs, sweep, runtime }: ModelJobDeps):
     }
 
     /**
-     * Returns when a run that ended at this time is to be retried, if it failed. Without retries, the embeddings would
-     * become older than 6 hours after a single failure.
+     * Returns when the next run is due after a failed run that ended at this time; Infinity if the last run did not
+     * fail. Without retries, the embeddings would become older than 6 hours after a single failure.
      */
     function retryAfter(endedAt: number): number {
       return failures === 0 ? Number.POSITIVE_INFINITY : endedAt + RETRY_AFTER_MS * 2 ** (failures - 1)
     }
 
-    /** A run that was cut off is retried at once, unless it was itself a retry of such a run. */
+    /**
+     * Returns when a run that was cut off is to be retried: at once or, if it was itself a retry of such a run,
+     * `REPEAT_AFTER_MS` after its start.
+     */
     function dueAfterCut(): number {
       const ended = runs.filter(({ state }) => state !== 'RUNNING').toSorted((one, other) => one.started_at - other.started_at)
       if (ended.at(-1)?.reason !== CUT_OFF) return runtime.now()
@@ -234,7 +237,10 @@ function failuresAtEndOf(runs: readonly ModelRun[]): number {
   return runs.length - 1 - runs.findLastIndex((run) => !isFailure(run))
 }
 
-/** Returns whether a run has failed. Runs that took too long or were cut off have other rules for their repetition. */
+/**
+ * Returns whether a run has failed. Does not count runs that took too long or were cut off, because these are retried
+ * by other rules.
+ */
 function isFailure({ state, reason }: ModelRun): boolean {
   return state === 'FAILED' && reason !== TOOK_TOO_LONG && reason !== CUT_OFF
 }
