@@ -4,8 +4,8 @@ import { z } from '@hono/zod-openapi'
 const MAX_DIGITS = 16
 
 /**
- * Returns the options of a query parameter that has a single value.
- * @param message what is wrong with a value that the parameter does not accept
+ * Returns the schema options of a query parameter that must not be given more than once.
+ * @param message the error message for a value that the parameter does not accept
  */
 export function onceOr(message: string): { error: (issue: { readonly input?: unknown }) => string } {
   return { error: ({ input }) => (Array.isArray(input) ? 'must be given once' : message) }
@@ -42,8 +42,8 @@ export function integerParameter(options: IntegerOptions) {
 }
 
 /**
- * Maximum number of decimals of a coordinate. JavaScript prints doubles with up to 22 decimals before it uses an
- * exponent.
+ * Maximum number of decimals of a coordinate. The limit exceeds 22, the largest number of decimals that JavaScript
+ * prints for a double before it uses an exponent.
  */
 const MAX_DECIMALS = 30
 const DECIMAL = new RegExp(`^-?\\d{1,3}(\\.\\d{1,${MAX_DECIMALS}})?$`)

@@ -9,8 +9,8 @@ export interface PathTable {
    */
   allowed(path: string): string[]
   /**
-   * Returns whether a route without parameters has this exact path but not this method. If so, a route with parameters
-   * must not match.
+   * Returns whether there are routes with this exact path, but none of them has this method. If so, a route with
+   * parameters must not match.
    */
   isTakenBefore(method: string, path: string): boolean
 }
@@ -38,7 +38,7 @@ export function pathTable(): PathTable {
   }
 }
 
-/** Converts a path such as `/v1/trends/{term}/history` to a pattern in which each parameter is one segment. */
+/** Converts a path such as `/v1/trends/{term}/history` to a pattern in which each parameter matches one segment. */
 function patternOf(path: string): RegExp {
   const source = path
     .split('/')

@@ -119,8 +119,8 @@ export function caughtUp<T>(found: T | typeof NOT_CAUGHT_UP, options?: ApiErrorO
  * partitions as `topic`.
  *
  * The process becomes ready only when the view is ready. If the view is built again later, for example because Redis
- * was emptied, the process is degraded but stays ready: all processes read the same view, so a load balancer that
- * removed this process would have to remove all of them, and with them the services that need other views.
+ * was emptied, the process is degraded but stays ready. All processes read the same view. If they became unready,
+ * load balancers would remove all of them, and with them the services that need other views.
  */
 export function viewProbe(views: ViewReader, facts: PartitionCounts, view: string, topic: { readonly name: string }): ReadinessProbe {
   let wasReady = false

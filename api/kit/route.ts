@@ -14,7 +14,8 @@ import type { ShownSession } from './session/shown.ts'
  * not a user id is a 403 unless `anySubject` is true or the token has the scope `anySubjectOf`. If `isPage` is true, a
  * session whose token would be refused counts as no session, because the browser sends the cookie without the user's
  * knowledge.
- * - `user`: callers with a token whose subject is a user id, or that has the scope `anySubjectOf`.
+ * - `user`: callers with a token whose subject is a user id, and callers with a token that has the scope
+ * `anySubjectOf`.
  * - `scope`: callers with a token that has the scope, or one of several scopes. The subject of the token may be
  * anything. With `orCertificate`, a client certificate that the API verified is enough as well.
  */

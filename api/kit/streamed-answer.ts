@@ -1,7 +1,7 @@
 /**
- * Passes a streamed body on as fast as it is read. If the body fails, calls `onFailure` at once, even while the client
- * reads nothing. `onFailure` must end the answer. The returned stream does not fail, because the framework would print
- * the error instead of logging it.
+ * Returns a stream that passes a body on as fast as the client reads it. If the body fails, calls `onFailure` at once,
+ * even while the client reads nothing. `onFailure` must end the answer. The returned stream does not fail, because the
+ * framework would print the error instead of logging it.
  */
 export function watchedBody(body: ReadableStream<Uint8Array>, onFailure: (error: unknown) => void): ReadableStream<Uint8Array> {
   const reader = body.getReader()

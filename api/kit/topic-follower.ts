@@ -178,7 +178,10 @@ export function followTopic(options: FollowOptions): TopicFollower {
     await fetcher?.close()
   }
 
-  /** Also reports the remaining failures, which the log would otherwise name up to a minute after the interruption. */
+  /**
+   * Logs that reading has resumed. First logs the failures that no report has counted yet, because their report would
+   * otherwise follow up to a minute later.
+   */
   function reportResumed(): void {
     isReportedInterrupted = false
     interrupted.flush()
@@ -196,7 +199,8 @@ export function followTopic(options: FollowOptions): TopicFollower {
     const offsetIn = (offsets: ReadonlyMap<string, number>, partition: number) => offsets.get(partitionKey(topic, partition)) ?? 0
     const fits = ({ partition }: TopicPartition) => {
       const at = positions.get(partition)
-      // An added partition has only records from after its creation, so reading continues at its beginning.
+      // A partition that was added to the topic has no position yet. It is read from its beginning, so no record is
+      // missed.
       if (at === undefined && opened > 0 && partition >= opened) return true
       return at !== undefined && at >= offsetIn(earliest, partition) && at <= offsetIn(latest, partition)
     }

@@ -55,7 +55,7 @@ interface Thread<A> {
 }
 
 /**
- * Creates a single thread. Starts the thread on first use, and again after it was stopped. The thread receives one
+ * Manages a single thread. Starts the thread on first use, and again after it was stopped. The thread receives one
  * request at a time. A slow request therefore does not use up the time limit of the requests behind it, and these
  * requests do not fail when the thread is stopped.
  * @param module the code of the thread. It must call `answerRequests`.

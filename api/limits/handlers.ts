@@ -129,7 +129,7 @@ export function limitsHandlers({
 
   /**
    * Issues a key under the first free id. The ids to try are derived from the command, so a repetition tries the same
-   * ids. An id is taken only if the same command was executed more than a day ago.
+   * ids. An id is already in use only if the same command was executed more than a day ago.
    */
   async function decideKey(open: OpenCommand, client: Omit<LimitClient, 'key_id'>, actor: string): Promise<LimitClient> {
     for (let attempt = 0; attempt < MAX_KEY_IDS; attempt++) {

@@ -96,7 +96,8 @@ export function usage({ settings, counters, forget, isMemoryShort }: UsageDeps) 
       const readings = await peek(watched)
       const rules = watched.map(({ rule, counter }, index) => {
         const { estimate, resetAt } = statusOf(counter.limit, readings[index], 0)
-        // A bucket with a huge burst and few requests per year is full only after the latest time.
+        // A bucket with a huge burst and few requests per year is full only after the latest time that a Date can
+        // represent.
         const window_resets_at = isoTime(Math.min(resetAt * MS_PER_SECOND, LAST_TIME_MS))
         return { rule_id: rule.rule_id, limit: rule.limit_count, current: Math.ceil(estimate), window_resets_at }
       })

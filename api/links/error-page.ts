@@ -14,8 +14,8 @@ export const ERROR_PAGE_HEADERS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Renders the error of a short link for a visitor, who has usually not created the link. If a server does not respond,
- * the page therefore does not name it. The style is part of the page, because the port of the short domains serves no
+ * Renders the error of a short link for a visitor. The visitor has usually not created the link, so the page does not
+ * say which server does not respond. The style is part of the page, because the port of the short domains serves no
  * files.
  */
 export async function errorPage(error: ApiError, requestId: string): Promise<string> {

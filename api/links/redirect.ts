@@ -230,7 +230,7 @@ function codeOf(url: string): string {
   return code.includes('%') ? decoded(code) : code
 }
 
-/** Returns the text unchanged if it is not percent-encoded UTF-8. Such a text is never a code. */
+/** Decodes a text. Returns the text unchanged if it is not valid percent-encoded UTF-8; it is then never a code. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -37,7 +37,10 @@ interface ExplainedCell {
 
 /** Creates the route that shows administrators why a user does or does not see other users. */
 export function explainRoutes({ views, people, partitionOfCell, now }: ExplainDeps) {
-  /** Reads a user other than the caller. The message of `people.own` would say that the caller has no profile. */
+  /**
+   * Reads a user other than the caller. Replaces the error of `people.own`, because its message would say that the
+   * caller has no profile.
+   */
   async function stateOf(userId: string): Promise<UserState> {
     return await people.own(userId).catch((error: unknown) => {
       const isMissing = error instanceof ApiError && error.definition === matchesErrors.profile_not_found

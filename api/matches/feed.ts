@@ -35,7 +35,7 @@ export interface FeedDeps {
   now(): number
 }
 
-/** Creates the route that shows candidates. The route needs only Redis. */
+/** Creates the route that shows candidates. The route depends only on Redis, because it does not wait for Kafka. */
 export function feedRoutes({ facts, people, stackFor, onPlaceDropped, now }: FeedDeps) {
   /**
    * Returns the location around which to search. A location in the request also updates the user's location; if Kafka

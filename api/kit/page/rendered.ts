@@ -27,7 +27,7 @@ export interface RenderedPage {
   readonly main: Html
 }
 
-/** Answers with a page that the server has rendered and that works without scripts. */
+/** Renders a page, and returns it as an answer. The page works without scripts. */
 export async function renderedPage({ status, title, styleSheet, header, main }: RenderedPage): Promise<Answer> {
   const page = await html`<!doctype html>
 <html lang="en">

@@ -1,6 +1,6 @@
 /**
- * Returns the path and query of the page that a browser requested with a trailing slash; undefined if the URL has no
- * trailing slash or there is no such page.
+ * Returns the path and query of a URL without the trailing slash of its path; undefined if the path has no trailing
+ * slash, or if no page has the shorter path.
  * @param isPage returns whether a route answers GET requests for this path
  */
 export function withoutTrailingSlash(url: string, isPage: (path: string) => boolean): string | undefined {

@@ -127,7 +127,7 @@ export interface CheckedReader {
 
 /**
  * Reads a file.
- * @param read uses the file. The file is closed when the call ends.
+ * @param read called with a reader of the file. The file is closed when the returned promise settles.
  * @returns the result of `read`; undefined if there is no file
  * @throws SnapshotError if the file is damaged or does not begin with `magic`
  */

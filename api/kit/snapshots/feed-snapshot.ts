@@ -118,7 +118,8 @@ export function feedSnapshotOpener(options: FeedSnapshotOptions): OpenFeedSnapsh
       if (!isSnapshotDue(positions !== written, attemptedAt, now())) return
       attemptedAt = now()
       try {
-        // The processes of a host share the file. Nothing is written if another process has just replaced the file.
+        // The processes of a host share the file. Nothing is written if another process has replaced the file within
+        // the interval.
         const writtenAt = await files.writtenAt(path)
         if (writtenAt !== undefined && isWithin(writtenAt, intervalMs, now())) return
         const header: Header = { name, form, savedAt: now() - silentMs(feeds), topics }

@@ -6,7 +6,7 @@ type Measured = Pick<TableState, 'staleMs' | 'isFromSnapshot'> & { readonly size
 const MS_PER_SECOND = 1_000
 
 /**
- * Adds gauges with one value for each table that is added later.
+ * Creates gauges that have one value for each table. Tables are added after the gauges are created.
  * @returns a function that adds the table of a topic
  */
 export function measuredTables<T>(

@@ -210,7 +210,7 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
 
   /**
    * Writes a snapshot if the table is current and a snapshot is due. If writing fails, the older snapshot stays, and
-   * the table tries again after the next interval.
+   * the next call tries again.
    */
   function save(): Promise<void> {
     const isCurrent = serving === filling && snapshot === undefined && !isStale()

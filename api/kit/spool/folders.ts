@@ -8,15 +8,15 @@ import { isSegmentName, Segment } from './segment.ts'
 const LOCK_FILE = 'lock'
 /** Prefix of the names of folders that no process adopts: new folders, and the folder that contains damaged files. */
 const HIDDEN_PREFIX = '.'
-/** The folder that contains the damaged files. */
+/** The folder that contains the copies of damaged files. */
 const KEPT_FOLDER = `${HIDDEN_PREFIX}damaged`
 /** Suffix of the name of an incomplete copy. */
 const PARTIAL_SUFFIX = '.partial'
 /** Number of digits in the number at the beginning of a folder's name. */
 const NUMBER_DIGITS = 15
 /**
- * Age after which a folder without its final name belongs to no running process. A folder gets its final name within
- * milliseconds, unless its process is suspended in between.
+ * Age at which a folder without its final name counts as abandoned. A process gives its folder the final name within
+ * milliseconds, unless the process is suspended in between.
  */
 const UNNAMED_KEPT_MS = 24 * 3_600_000
 const NUMBERED = new RegExp(`^[${HIDDEN_PREFIX}]?(\\d{${NUMBER_DIGITS}})-`)
@@ -119,7 +119,7 @@ export async function adopt(
 
 /**
  * Removes a folder that has had no final name for a day, is not locked, and contains nothing but its lock file. Its
- * process was killed before it could write a segment.
+ * process was killed before it gave the folder its final name.
  */
 async function removeUnnamed({ files, folder, runtime }: AdoptOptions, name: string): Promise<void> {
   const madeAt = NUMBERED.exec(name)?.[1]

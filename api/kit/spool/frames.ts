@@ -121,7 +121,10 @@ export class FrameReader {
     }
   }
 
-  /** Returns whether the incomplete frame at `position` looks like the start of a write that a crash has cut off. */
+  /**
+   * Returns whether the bytes from `position` to `end`, which contain no intact frame, look like the remains of a write
+   * that a crash has cut off.
+   */
   async isCutOff(end: number): Promise<boolean> {
     const length = await this.#length(end)
     if (length === undefined) return true

@@ -86,7 +86,7 @@ interface EncodedTopic {
   readonly topic: SpooledTopic
   /** Writes values until the registered schema id is known. */
   readonly unregistered: Codec<unknown>
-  /** Whether `#schemaIds` contains the schema of this process. */
+  /** Whether `#schemaIds` contains the id of the schema that this process uses. */
   isRegistered: boolean
 }
 
@@ -238,7 +238,7 @@ export class SpoolingPublisher implements SpoolingFacts {
     if (value !== null) codec.encode(value, bytes)
     const copy = Buffer.from(bytes.buffer.subarray(0, bytes.length))
     if (registered !== undefined && value !== null && known.topic.schema !== '' && !known.isRegistered) {
-      // The codec has written the schema id, so the spool need not ask the registry, which may be away as well.
+      // The codec has written the schema id, so the spool need not ask the registry, which may also be unavailable.
       this.#schemaIds.set(schemaKey(known.topic), copy.readUInt32BE(keyEnd + SCHEMA_ID_AT))
       known.isRegistered = true
     }

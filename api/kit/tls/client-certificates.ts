@@ -117,9 +117,10 @@ export function clientCertificates({ material, names, now }: ClientCertificatesO
 }
 
 /**
- * Returns why a certificate was not accepted. Node passes the error code to a server as text, although its types
- * promise an Error. The code does not say which certificate of the chain it is about. If a time is wrong although the
- * client's own certificate is valid now, an authority must be renewed, and a new client certificate would not help.
+ * Returns why a certificate was not accepted. Node passes the error code to a server as text, although its type
+ * definitions declare an Error. The code does not say which certificate of the chain it is about. If the code says that
+ * a certificate has expired or is not valid yet, although the client's own certificate is valid now, it is about the
+ * certificate of an authority. A new client certificate would then not help.
  */
 function reasonOf(error: unknown, { validFromDate, validToDate }: X509Certificate, now: number): string {
   const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : error

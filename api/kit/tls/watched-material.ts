@@ -30,8 +30,8 @@ const MS_PER_SECOND = 1_000
 
 /**
  * Reads the files now and at intervals. If later contents are not usable, the error is logged once, and the earlier
- * contents stay in use. This happens, for example, when a certificate is replaced a moment before its key. If only the
- * validity of the new certificate is the reason, the new authorities are used all the same.
+ * contents stay in use. This happens, for example, when a certificate is replaced a moment before its key. If the only
+ * reason is that the new certificate has expired or is not valid yet, the new authorities are used nevertheless.
  * @throws Error that names the setting to correct, if the files are not usable at the start
  */
 export async function watchMaterial({ files, log, registry, now, intervalMs = CHECK_INTERVAL_MS }: WatchOptions): Promise<WatchedMaterial> {

@@ -9,7 +9,7 @@ export interface Counter {
 }
 
 /**
- * One ask: how many units to take from a counter, and how.
+ * One ask: how many units to take from a counter or to return to it, and how.
  * - `hard` takes all units. If there are too few units, the whole request takes nothing.
  * - `soft` takes all units or none. If there are too few units, the other asks of the request are not affected.
  * - `up-to` takes as many of the units as are left.
@@ -52,8 +52,8 @@ export interface Undecided {
    */
   readonly decided?: ReadonlyMap<Ask, Reading>
   /**
-   * Whether the store was asked for a slice. If so, the store will not count the request itself, even if its answer
-   * arrives late.
+   * Whether the store was asked for a slice instead of a decision. If so, the store will not count the request itself,
+   * even if its answer arrives late.
    */
   readonly isUncounted?: boolean
 }

@@ -1,7 +1,7 @@
 import type { FailureReason } from './counter.ts'
 import type { LimitedRequest, Limiter, Verdict } from './limiter.ts'
 
-/** Called with every decision, for records and later replays. */
+/** Called with every decision about an identified caller, for records and later replays. */
 export type DecisionListener = (request: LimitedRequest, verdict: Verdict) => void
 
 /** Called with decisions and failures, for metrics and warnings. */

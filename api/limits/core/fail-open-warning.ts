@@ -25,7 +25,7 @@ export interface FailOpenWarning {
 
 const WARN_EVERY_MS = 1_000
 
-/** Returns why Redis did not decide, if this instance's own counts decided. */
+/** Returns why this instance's own counts decided instead of Redis; undefined if they did not decide. */
 export function withoutStore(verdict: Verdict): FailureReason | undefined {
   return 'withoutStore' in verdict ? verdict.withoutStore : undefined
 }

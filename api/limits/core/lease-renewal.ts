@@ -73,8 +73,8 @@ export function leaseRenewal({ store, monotonic, table }: LeaseRenewalOptions): 
   async function recheck(entry: LeaseEntry, askedAt: number): Promise<void> {
     const { counter, refusedUnits } = entry
     const outcome = await store.decide([{ mode: 'soft', counter, units: 0 }])
-    // Without an answer, or after the rule has changed, the next request asks the store itself. If the store is down,
-    // it does not decide that request.
+    // Without an answer, or after the rule has changed, the refusal is no longer used, and the next request asks the
+    // store itself.
     if ('undecided' in outcome || hasChanged(entry.counter.limit, counter.limit)) entry.refusedUntil = 0
     else rememberRefusal(entry, outcome[0], askedAt, refusedUnits)
   }

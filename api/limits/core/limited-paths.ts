@@ -9,8 +9,9 @@ export interface LimitedPaths {
   canApply(endpointPattern: string): boolean
   addRoute(route: LimitedRoute): void
   /**
-   * Suggests patterns for a rule that names the exact path of an endpoint but can apply to no request. The requests to
-   * such an endpoint are matched by a different path, which is limited. Returns an empty list for all other rules.
+   * Suggests patterns for a rule that names the exact path of an endpoint but can apply to no request. This is the case
+   * if rate limits compare rules with a different path: a path with values instead of parameters, or the `countsAs` of
+   * the route. Returns an empty list for all other rules.
    */
   patternsInstead(endpointPattern: string): string[]
 }

@@ -36,7 +36,7 @@ export type Verdict =
   | { readonly outcome: 'undecided'; readonly reason: FailureReason | 'rules_not_ready' | 'keys_not_ready' | 'fault' }
   | {
       readonly outcome: 'allowed' | 'refused'
-      /** The strictest rule that may refuse requests; undefined if every rule that applies only logs. */
+      /** The strictest rule that may refuse requests; undefined if all rules that apply are rules that only log. */
       readonly strictest: RuleStatus | undefined
       /** All exhausted rules, regardless of their action. */
       readonly violations: readonly RuleStatus[]

@@ -1,6 +1,6 @@
 /**
- * The characters that normalised paths contain in plain form: those that RFC 3986, 3.3 allows in a segment of a path,
- * without the asterisk, and the braces of path templates. Routers decode most of them even in their encoded form.
+ * The characters that normalised paths contain in plain form: those that RFC 3986, 3.3 allows in a segment of a path
+ * except the asterisk, plus the braces of path templates. Routers decode most of these characters if they are encoded.
  */
 const PLAIN = "-A-Za-z0-9._~!$&'()+,;=:@{}"
 const IS_PLAIN_CHARACTER = new RegExp(`^[${PLAIN}]$`)
@@ -16,9 +16,9 @@ const IN_PATHS = new RegExp(`${ENCODED_BYTE}|[^${PLAIN}/]`, 'gu')
 const IN_PATTERNS = new RegExp(`${ENCODED_BYTE}|[^${PLAIN}/*?#\\s]`, 'gu')
 
 /**
- * Number of characters of a request's path that are normalised. They suffice for every pattern of up to 341 characters,
- * because one character takes at most three when it is encoded. Normalising a hostile path of the maximum length would
- * take milliseconds.
+ * Number of characters of a request's path that are normalised. They suffice for every normalised pattern of up to 341
+ * characters, because a request can spell each of these characters with at most three, as an encoded byte. Normalising
+ * a hostile path of the maximum length would take milliseconds.
  */
 const MAX_NORMALISED = 1_024
 

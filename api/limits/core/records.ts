@@ -67,7 +67,10 @@ export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOp
   let kinds = new Map<string, LimitTrafficEntry>()
   let kindsBytes = 0
   let seen = new Set<string>()
-  /** Number of requests without an entry, in this second and in earlier seconds whose record was dropped. */
+  /**
+   * Number of requests that no record contains: requests of this second without an entry, and all requests of the
+   * preceding seconds whose records were dropped.
+   */
   let leftOut = 0
 
   function tick(): void {

@@ -48,7 +48,8 @@ function isExempt({ path, scopes }: IncomingRequest): boolean {
 function tooMany(status: RuleStatus, units = 1): ApiError {
   const { rule, retryAfterSeconds } = status
   const capacity = rule.limit_count + rule.burst_allowance
-  // The first request of a bulk request was counted before its body was read, so `units` are the others.
+  // The first request of a bulk request was counted before its body was read, so `units` counts only
+  // the others.
   const isTooLarge = units > 1 && units >= capacity
   const message = isTooLarge
     ? `This request counts as ${units + 1} requests, but the limit never allows more than ${capacity} at once. Send it in smaller parts.`
