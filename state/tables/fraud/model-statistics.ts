@@ -103,8 +103,8 @@ export async function sampledHashes(tables: TableReader): Promise<string> {
 }
 
 /**
- * Reads how the scores of the last 30 days are distributed. Leaves out scores that other versions than those in
- * `versions` computed, because they say nothing about these versions.
+ * Reads how the scores of the last 30 days are distributed. Counts only scores that the versions in `versions`
+ * computed, because other scores say nothing about these versions.
  * @param most highest hash in the sample, from `sampledHashes`
  */
 export async function readScoreCounts(tables: TableReader, most: string, versions: ScoredVersions): Promise<ScoreCount[]> {
