@@ -3,7 +3,10 @@
  * stay consistent when an operator changes that time (see docs/operations.md).
  */
 export interface ErasureTimes {
-  /** How long a read that has burnt its content can be repeated. */
+  /**
+   * How long the last read of a burnt snippet can be repeated. A snippet is burnt when its last allowed read deletes
+   * it.
+   */
   readonly repeatableMs: number
   /**
    * How long an unreferenced blob must have been untouched before it is removed. This is longer than any command takes,
@@ -28,8 +31,8 @@ export interface ErasureTimes {
    */
   readonly scrubEveryMs: number
   /**
-   * How long a worker may keep erasable state whose partitions have moved to another worker. The state remains in the
-   * files until the next scrub.
+   * How long a worker may keep erasable state whose partitions have moved to another worker. After the worker has
+   * deleted the state, it remains in the files until the next scrub.
    */
   readonly movedMs: number
 }

@@ -34,8 +34,8 @@ export async function makeSmaller(
     .webp({ quality: QUALITY })
     .toBuffer()
   await smaller.put(hash, name, made)
-  // A sweep finds smaller versions through their originals. If it has already removed the original, nothing else would
-  // ever remove this version.
+  // Sweeps find smaller versions through their originals. If a sweep has removed the original in the meantime, no later
+  // sweep will find this version, so it is removed here.
   if (await isShelved(originals, hash)) return made
   await smaller.remove(hash, [name])
   return undefined

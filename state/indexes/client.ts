@@ -36,7 +36,7 @@ export interface SearchClient {
 
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024
-/** Maximum number of characters of a server's error that are logged. */
+/** Maximum number of characters of a server's error that an error message quotes. */
 const REASON_CHARACTERS = 300
 
 /**

@@ -9,7 +9,7 @@ export interface IndexOrigin {
   readonly definition: string
   /** Id of the topic that the index is filled from. A topic that was deleted and created again has a different id. */
   readonly topicId: string
-  /** The request that the index was built for; undefined if it was built without a request. */
+  /** Id of the rebuild request for which the index was built; undefined if it was built without a request. */
   readonly requestId?: string
 }
 

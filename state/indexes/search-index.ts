@@ -9,7 +9,10 @@ import { createHash } from 'node:crypto'
  */
 export interface Index<K, V> {
   readonly name: string
-  /** `settings.index` of the concrete index, such as analyzers. `IndexLayout` replaces its shards and replicas. */
+  /**
+   * `settings.index` of the concrete index, such as analyzers. `IndexLayout` overrides the numbers of shards and
+   * replicas.
+   */
   readonly settings: Readonly<Record<string, unknown>>
   /** `mappings` of the concrete index. A document with a field that is not in `properties` is refused. */
   readonly mappings: IndexMappings

@@ -10,14 +10,14 @@
  */
 export interface Circuit {
   /**
-   * Decides about the next batch: `send` it and wait for the answer, send a `probe` whose answer no caller waits for,
-   * or `skip` it.
+   * Decides about the next batch: `send` it and wait for the answer, send a `probe` in its place, whose answer no
+   * caller waits for, or `skip` it.
    */
   admit(): 'send' | 'probe' | 'skip'
   /**
-   * Closes the circuit. Must be called for the answer to a probe and, while the circuit is closed, for every answer
-   * that arrives in time. While the circuit is open, answers to earlier batches must be ignored, because they do not
-   * show the server's current state.
+   * Closes the circuit. Must be called when the answer to a probe arrives in time and, while the circuit is closed, for
+   * every other answer that arrives in time. While the circuit is open, answers to earlier batches must be ignored,
+   * because they do not show the server's current state.
    */
   answered(): void
   /** Opens the circuit. Must be called when the server refuses a batch or cannot be reached. */

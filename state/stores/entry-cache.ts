@@ -84,7 +84,7 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
   readonly revision: number
   /** See `EngineStore`. */
   trackChanges(): void
-  /** Returns the entries that have changed since `trackChanges`, and forgets them. */
+  /** Returns the entries that have changed since `trackChanges` or the last call of this method. */
   takeTracked(): ReadonlySet<Entry<K, V>>
 }
 
@@ -123,7 +123,10 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let usedSource = -1
   let usedSlot = -1
   let nextUse = 0
-  /** The entries that a handler prefetched and loaded. They stay until the next load or flush. */
+  /**
+   * The entries that were prefetched outside of batches and then loaded. They stay in the cache until the next load or
+   * flush.
+   */
   let loose: Entry<K, V>[] = []
   /** The entries that were prefetched since the last load, or since the batch began. */
   let current: Entry<K, V>[] = []

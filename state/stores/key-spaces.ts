@@ -20,7 +20,10 @@ const POSITION = 0x70
 const DELETED = 0x64
 const SEPARATOR = '\0'
 
-/** The directory's content as read when the database is opened. */
+/**
+ * The directory's content. It is read when the database is opened. Sessions then keep its spaces and positions up to
+ * date.
+ */
 export interface Directory {
   format: number | undefined
   /** Space numbers by `spaceName`. */

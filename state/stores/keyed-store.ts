@@ -27,7 +27,9 @@ export interface KeyedStoreOptions<K, V> {
   readonly view?: (value: V) => unknown
 }
 
-/** Key of a record whose only purpose is to make the broker close a segment. No entry of an erasable store has it. */
+/**
+ * Key of a record whose only purpose is to make the broker close a segment. No entry of an erasable store has this key.
+ */
 export const ROLL_KEY = '\0roll'
 const ROLL_KEY_BYTES = Buffer.from(ROLL_KEY)
 

@@ -66,7 +66,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
   const announced = new PackedRows()
   /** The key of a row that was not announced and is therefore read on its own. */
   const single = new PackedRows()
-  /** The row that was found last. */
+  /** The value of the row that was found last. */
   const found: ByteSpan = { buffer: changed.buffer, start: 0, end: 0 }
   let values: Codec<V>
   let column: StateColumn
@@ -83,7 +83,7 @@ export function packedStore<K, V>(name: string, options: PackedStoreOptions<K, V
 
   /**
    * Looks for a key in the changes and in the cache.
-   * @returns `row` if the key has a row (`found` then refers to it); `none` if the key is known to have no row;
+   * @returns `row` if the key has a row (`found` then refers to its value); `none` if the key is known to have no row;
    * `unknown` if the database must be read
    */
   function locate(key: Uint8Array, start: number, end: number, hash: number): 'row' | 'none' | 'unknown' {

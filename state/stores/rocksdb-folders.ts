@@ -64,7 +64,7 @@ export function removeOtherGenerations(folder: string, current: string | undefin
   }
 }
 
-/** Deletes all generations. */
+/** Deletes all generations of the database, and the pointer file. */
 export function deleteDatabase(folder: string): void {
   rmSync(join(folder, POINTER), { force: true })
   for (const name of readdirSync(folder)) {

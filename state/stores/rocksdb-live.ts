@@ -17,7 +17,7 @@ export interface LiveDatabase {
   deleteRange(range: Range): void
   /** Opens an iterator on the current database. The database must not be closed before the iterator. */
   iterate(options: IteratorOptions): OpenIterator
-  /** Resolves once no iterator on a replaced database is open. */
+  /** Resolves once all iterators on a replaced database are closed. */
   iteratorsClosed(database: Database): Promise<void>
   /** Starts to record changes for a copy. */
   follow(): Follower

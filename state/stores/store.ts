@@ -58,7 +58,8 @@ export interface EngineStore {
    */
   checkChanges?(check: ChangelogWriter | undefined): void
   /**
-   * Ends a commit, after the transaction was committed and the batch written. The flushed objects are no longer dirty.
+   * Ends a commit, after the transaction was committed and the batch written. From now on, the cache may evict the
+   * flushed objects.
    */
   committed(): void
   /** Drops the cache and all dirty objects, because the transaction was aborted or the task was closed. */

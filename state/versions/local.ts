@@ -19,8 +19,8 @@ export interface LocalVersions {
    */
   fetch(version: FileVersion): Promise<string>
   /**
-   * Removes all other versions, and partial folders that a killed process left more than an hour ago. Files that are
-   * mapped into memory stay readable.
+   * Removes all versions except the given ones, and partial folders that a killed process left more than an hour ago.
+   * Files that are mapped into memory stay readable.
    */
   keepOnly(versions: readonly FileVersion[]): Promise<void>
 }

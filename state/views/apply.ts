@@ -163,8 +163,8 @@ export function positionsKey(view: string, partition: number): string {
 }
 
 /**
- * Returns the field of the positions with the time at which the view last contained the whole topic. See
- * `ViewPosition.at`.
+ * Returns the name of the field, in the positions of a partition, that holds the time at which the view last contained
+ * the whole topic. See `ViewPosition.at`.
  */
 export function completeAtField(topic: string): string {
   return `${topic}:at`
@@ -183,7 +183,7 @@ function scriptArguments(batch: ViewBatch): [keys: string[], args: ViewValue[]] 
     const known = indexes.get(key)
     if (known !== undefined) return known
     if (!key.startsWith(tag)) throw new Error(`key ${key} of view ${view} does not begin with ${tag}: it may be on another shard`)
-    // Lua arrays start at 1.
+    // `push` returns the new length. This is the index of the key in Lua, where arrays start at 1.
     const index = String(keys.push(key))
     indexes.set(key, index)
     return index

@@ -56,7 +56,8 @@ const SHOWN_ONLY = { type: 'keyword', index: false, doc_values: false } as const
 const FACET = { type: 'keyword', eager_global_ordinals: true } as const
 
 export const productsMappings = {
-  // Search results do not contain these fields, and a rebuild reads everything from the topic.
+  // These fields are indexed, but not stored: search results do not contain them, and a rebuild reads everything from
+  // the topic.
   _source: { excludes: ['words', 'head', 'more', 'description'] },
   properties: {
     product_id: { type: 'long' },

@@ -9,7 +9,7 @@ export type Factor = keyof typeof WEIGHTS
 export type Factors = Readonly<Record<Factor, number>>
 
 const DAY_MS = 24 * 3_600_000
-/** Time in which the recency of a product falls to 1/e. */
+/** Age at which the recency of a product is 1/e. The recency of a new product is 1. */
 export const RECENCY_MS = 90 * DAY_MS
 /**
  * Reference time of the recency values in the index. These values are relative to a fixed time, so products age without

@@ -44,7 +44,8 @@ export function shortMd5(bytes: Uint8Array): Uint32Array {
   for (let at = 0; at < length; at++) block[at >> 2] |= bytes[at] << ((at & 3) << BITS_PER_BYTE_LOG2)
   block[length >> 2] |= PADDING << ((length & 3) << BITS_PER_BYTE_LOG2)
   block[LENGTH_WORD] = length << BITS_PER_BYTE_LOG2
-  // Initialised one by one: with `let [a, b, c, d] = [A, B, C, D]`, the compiled loop takes four times as long.
+  // The variables are initialised one by one, because with `let [a, b, c, d] = [A, B, C, D]`, the compiled loop takes
+  // four times as long.
   let a = A
   let b = B
   let c = C

@@ -4,7 +4,7 @@ import { isoMonth, isoTime } from '../time.ts'
 
 const KEPT_DAYS = 90
 
-/** Searches of the catalogue and their results. Fed by `product-searches`. */
+/** Searches of the catalogue and their results, kept for 90 days. Fed by `product-searches`. */
 export const productSearchesTable: Table<string, ProductSearch> = {
   name: 'product_searches',
   columns: [

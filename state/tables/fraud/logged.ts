@@ -2,7 +2,7 @@ import type { FraudVerdict, TxnScored } from '../../../schemas/fraud/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import { SCORED_SELECTION, scoredOf } from './features.ts'
 
-/** The log entry of a scored transaction, and the analysts' verdict since then. */
+/** The log entry of a scored transaction, and the newest verdict about it. */
 export interface LoggedTransaction
   extends Pick<
     TxnScored,
@@ -53,7 +53,7 @@ const ENOUGH_COUNTED = 10_000
  * Share of the limit that a sample aims for, so that the sample still fits into the limit if the estimate is too low.
  */
 const AIMED_SHARE = 0.95
-/** Number of bits with which a share is converted into a hash: the precision of a double. */
+/** Number of bits to which a share is rounded before it is converted into a hash. A double holds them exactly. */
 const SHARE_BITS = 52
 /** Settings of queries for back-tests, which use one core of ClickHouse. */
 const QUIET = { max_threads: 1 }

@@ -103,9 +103,9 @@ export async function sampledHashes(tables: TableReader): Promise<string> {
 }
 
 /**
- * Reads how the scores of the last 30 days are distributed. Scores by versions of the models that are not in
- * `versions` are left out, because they say nothing about the given versions.
- * @param most upper end of the sample, from `sampledHashes`
+ * Reads how the scores of the last 30 days are distributed. Counts only scores that the versions in `versions`
+ * computed, because other scores say nothing about these versions.
+ * @param most highest hash in the sample, from `sampledHashes`
  */
 export async function readScoreCounts(tables: TableReader, most: string, versions: ScoredVersions): Promise<ScoreCount[]> {
   const rows = await readRows<[string, number, number, number]>(tables, SCORES_QUERY, { most, ...versions })

@@ -32,8 +32,8 @@ const LATE_DAYS = 7
 
 /**
  * Selects the transactions of a user. The index of users skips granules without the user's transactions, and the
- * conditions on `scored_at` skip the partitions of all other days. If a transaction was scored several times, the first
- * answer is selected.
+ * conditions on `scored_at` skip the partitions of days on which no transaction of the period can have been scored. If
+ * a transaction was scored several times, the first answer is selected.
  */
 const QUERY = `
 SELECT transaction_id, toUnixTimestamp64Milli(timestamp), amount, currency, amount_usd, payee_merchant_id, device_fp, ip_address,

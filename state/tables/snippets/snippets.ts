@@ -133,7 +133,7 @@ export async function searchSnippets(reader: TableReader, search: SnippetSearch)
   const named = patterns.flatMap((all, index) => all.map((pattern, spelling) => [parameterOf(index, spelling), pattern]))
   const params = { ...Object.fromEntries(named), from, count, now }
   const rows = await readRows<[id: string, total: number]>(reader, searchQuery(patterns), params, SEARCH_SETTINGS)
-  // Each row contains the total, so a page after the last one lacks it.
+  // Only rows contain the total, so the answer lacks it when the page is beyond the last row.
   if (rows.length === 0 && from > 0) return { total: (await searchSnippets(reader, { ...search, from: 0, count: 1 })).total, ids: [] }
   return { total: rows[0]?.[1] ?? 0, ids: rows.map(([id]) => id) }
 }

@@ -7,8 +7,8 @@ const ADDS_AS = 'adds_as String'
 
 /**
  * The counts of rare terms per minute. A row contains the counts of all regions so far. Of several rows with the same
- * term, minute and `adds_as`, the row with the highest total is final. A term has few of these rows, so queries do not
- * need them sorted by region. When a term becomes frequent, its minutes are also in `trend_volumes`, with counts that
+ * term, minute and `adds_as`, the row with the highest total is final. A term has few rows in this table, so the rows
+ * need not be sorted by region. When a term becomes frequent, its minutes are also in `trend_volumes`, with counts that
  * are at least as high. Rows whose `adds_as` is not empty contain late contributions, which arrived when the earlier
  * count of their minute was no longer known. The counts in these rows are added to those in other rows. Fed by
  * `trend-rare-volumes`.
