@@ -75,8 +75,8 @@ async function lookedUp({ transactions, tables, now, answersKeptMs }: CasesDeps,
 }
 
 /**
- * Returns whether an archived case belongs to an earlier payment with the same id. While the answer to a payment is
- * kept, a request with the same id is a repetition of this payment.
+ * Returns whether an archived case belongs to an earlier payment with the same id. Two payments with the same id are
+ * more than `answersKeptMs` apart, because a request that arrives sooner is a repetition of the first payment.
  */
 function isOfEarlierPayment(archived: string, { scored_at }: Pick<TxnScored, 'scored_at'>, answersKeptMs: number): boolean {
   return (JSON.parse(archived) as FraudCase).transaction.scored_at < scored_at - answersKeptMs
