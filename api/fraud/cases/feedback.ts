@@ -22,7 +22,7 @@ const LOOK_AGAIN_MS = 200
  */
 const ARCHIVED_AFTER_MS = 29 * DAY_MS
 
-/** @param read returns the command. It is not called for a repeated request that gets the answer to the first request. */
+/** @param read returns the command. Not called for a repeated request that gets the answer to the first request. */
 type Run = (read: () => Promise<FraudCaseCommand>, step?: string) => Promise<CaseAnswer>
 
 /**
