@@ -62,7 +62,7 @@ async function answering<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (cause) {
-    // A damaged original stays damaged, so it must not be reported as a passing outage.
+    // A damaged original stays damaged, so it must not be reported as a temporary outage.
     if (!(cause instanceof BlobsUnavailableError)) throw cause
     throw new ApiError(errors.unavailable, { message: 'The image cannot be read or stored now. Try again shortly.', cause })
   }

@@ -22,9 +22,9 @@ export const MOST_FORM_BYTES = 64 * MIB
 const MOST_IMAGE_BYTES = 10_000_000
 const MOST_PRODUCT_BYTES = MIB
 /**
- * Maximum total size, over all forms, of the files that have arrived but are not stored yet. Checking twenty large
+ * Limit of the total size, over all forms, of the files that have arrived but are not stored yet. Checking twenty large
  * AVIF photos takes longer than a body may take to arrive, so the process receives the next files of a form while it
- * checks a file. The limit is the size of two forms.
+ * checks a file. Above this limit, which is the size of two forms, each form waits until its own files are stored.
  */
 const MOST_WAITING_BYTES = 2 * MOST_FORM_BYTES
 /**

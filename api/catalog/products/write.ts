@@ -33,7 +33,10 @@ export const NOTHING_ASKED: Omit<CatalogProductCommand, 'action' | 'actor' | 'se
 /** The sender of a command, and the seller whose products the sender may change. */
 type Asking = Pick<CatalogProductCommand, 'actor' | 'seller_id'>
 
-/** Checked content of a product. JSON bodies and forms with images are both converted to this structure. */
+/**
+ * A checked request to create or replace a product. JSON bodies and forms with images are both converted to this
+ * structure.
+ */
 export interface Written extends Asking {
   readonly content: CatalogProductContent
   readonly status: CatalogProductStatus | null

@@ -26,7 +26,7 @@ export function reviewsPart({ views, facts, commands, now }: ReviewsDeps): Catal
         const key = String(product_id)
         const product = await readProduct(views, facts.partitionOf(productDecisions, key), key)
         if (product === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
-        // A repeated request gets its first answer, even if the product has been removed since.
+        // A repeated request gets the same answer as the first request, even if the product has been removed since.
         const at = await open.once('at', () => {
           if (product?.status !== 'ACTIVE') throw new ApiError(catalogErrors.product_not_found)
           return now()

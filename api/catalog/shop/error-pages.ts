@@ -37,7 +37,10 @@ export function errorOf(title: string, message: string, choice: Choice, details:
   return html`<h1>${title}</h1><p>${message}</p>${waysOut(choice, details)}`
 }
 
-/** Returns links to all products and, if anything of it would remain, to the search without its wrong parameters. */
+/**
+ * Returns a link to all products, and a link to the search without its wrong parameters. Leaves out the second link if
+ * no parameter is wrong or none would remain.
+ */
 function waysOut(choice: Choice, details: readonly ErrorDetail[]): Html {
   const rest = addressOf(without(choice, new Set(details.map(({ path }) => parameterOf(path)))), {})
   const again =
@@ -55,7 +58,7 @@ function nameOf(parameter: string): string {
   return NAMES[parameter] ?? parameter
 }
 
-/** Replaces the names of parameters in a message. */
+/** Replaces the names of the price parameters in a message with the names that visitors see. */
 function named(message: string): string {
   return message.replace(/\bprice_m(?:in|ax)\b/g, (parameter) => `the ${nameOf(parameter)}`)
 }

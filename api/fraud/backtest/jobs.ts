@@ -88,8 +88,8 @@ export function backtestJobs({ scripts, log, now }: BacktestJobsDeps): BacktestJ
   }
 
   /**
-   * Runs a job that Redis has stored although the answer from Redis was lost. Otherwise, a repeated request would find
-   * a job that no process runs. Gives up after ADOPT_ATTEMPTS.
+   * Called if Redis has not confirmed that a job has begun. Runs the job if Redis has stored it nevertheless, because a
+   * repeated request finds the stored job and does not start it. Makes at most ADOPT_ATTEMPTS attempts to read the job.
    */
   async function adopt(job: BacktestJob, replay: ReplayStart, startedAt: number): Promise<void> {
     for (let attempt = 1; attempt <= ADOPT_ATTEMPTS && !isClosing; attempt++) {

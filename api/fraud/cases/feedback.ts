@@ -22,7 +22,7 @@ const LOOK_AGAIN_MS = 200
  */
 const ARCHIVED_AFTER_MS = 29 * DAY_MS
 
-/** @param read returns the command. It is not called if a repeated request gets the first answer. */
+/** @param read returns the command. Not called for a repeated request that gets the answer to the first request. */
 type Run = (read: () => Promise<FraudCaseCommand>, step?: string) => Promise<CaseAnswer>
 
 /**
@@ -75,8 +75,8 @@ async function lookedUp({ transactions, tables, now, answersKeptMs }: CasesDeps,
 }
 
 /**
- * Returns whether an archived case belongs to an earlier payment with the same id. While the answer to a payment is
- * kept, a request with the same id is a repetition of this payment.
+ * Returns whether an archived case belongs to an earlier payment with the same id. Two payments with the same id are
+ * more than `answersKeptMs` apart, because a request that arrives sooner is a repetition of the first payment.
  */
 function isOfEarlierPayment(archived: string, { scored_at }: Pick<TxnScored, 'scored_at'>, answersKeptMs: number): boolean {
   return (JSON.parse(archived) as FraudCase).transaction.scored_at < scored_at - answersKeptMs

@@ -20,7 +20,7 @@ export interface CaseQuery {
 export interface CasePage {
   readonly cases: readonly FraudCase[]
   readonly total: number
-  /** False if cases are missing because they could not be read from ClickHouse. */
+  /** False if archived cases may be missing, because they could not be read from ClickHouse. */
   readonly complete: boolean
 }
 
@@ -33,9 +33,9 @@ const NOTHING = { total: 0, ids: [] }
 const NO_ROWS: ReadonlyMap<string, string> = new Map()
 
 /**
- * Merges the case lists of all partitions. A list that may contain closed cases also includes the cases that are
- * archived in ClickHouse, if ClickHouse responds. Throws ApiError: `invalid_request` for a page beyond `MAX_LISTED`,
- * `not_ready`.
+ * Returns a page of the merged case lists of all partitions. A list that may contain closed cases also includes the
+ * cases that are archived in ClickHouse, if ClickHouse responds. Throws ApiError: `invalid_request` for a page beyond
+ * `MAX_LISTED`, `not_ready`.
  */
 export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<CasePage> {
   const { views, facts } = deps

@@ -66,7 +66,7 @@ export function hitsSearch({ plan, filters, sort, moment, size, from }: HitsSear
 /**
  * If products may lack some of the words, adds 1 to the relevance of a product for each required word that it contains.
  * Relevance is at most 1, so products with more of the words come first. Otherwise, a popular product that contains
- * only a few of the words would come before an unpopular product that contains all of them.
+ * only a few of the words could come before an unpopular product that contains all of them.
  */
 function moreWordsFirst(scored: Query, text: TextQuery | undefined): Query {
   if (text?.minimumShouldMatch === undefined) return scored

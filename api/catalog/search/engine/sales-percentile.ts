@@ -12,8 +12,8 @@ export const PERCENT = 99
 export type SalesPercentile = () => Promise<number | null>
 
 /**
- * Returns a function that reads the percentile at its first call, and again when it is called after
- * `RENEWED_AFTER_MS`. While the new percentile is being read, callers get the previous one.
+ * Returns a function that reads the percentile at its first call, and again at the first call more than
+ * `RENEWED_AFTER_MS` after the last read. While the new percentile is being read, callers get the previous one.
  * @param now returns the time in epoch ms
  */
 export function salesPercentile(index: Pick<ProductIndex, 'search'>, now: () => number): SalesPercentile {

@@ -4,7 +4,7 @@ import { catalogErrors } from '../../errors.ts'
 import { attributeName, attributeValue, type SearchParameters } from './parameters.ts'
 import type { SearchRequest } from './search-request.ts'
 
-/** Turns checked parameters into a search request. Throws ApiError `unknown_category`. */
+/** Turns checked parameters into a search request. Throws ApiError `unknown_category`, `not_ready`. */
 export function readRequest(query: SearchParameters, categories: () => CategoryTree): SearchRequest {
   const category = query.category === undefined ? undefined : chosenCategory(query.category, categories())
   return {

@@ -49,8 +49,8 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
   /** The notes of the open case as the server last sent them. */
   let savedNotes = ''
   /**
-   * Notes that were not saved when another case was opened, keyed by the id of their case. `base` is the text of the
-   * saved notes that the analyst has seen last.
+   * Notes that were not saved when another case was opened, keyed by the id of their case. `base` is the newest saved
+   * text of the notes that the analyst has seen.
    * @type {Map<string, { notes: string, base: string }>}
    */
   const drafts = new Map()
@@ -106,7 +106,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
       return null
     })
     if (turn !== opened || open === undefined) return
-    // If another reading has succeeded, its transactions stay.
+    // If this reading has failed, the transactions of an earlier reading stay.
     open = { ...open, others: others ?? open.others ?? null }
     drawPlaces(part('places'), open)
     drawTimeline(part('timeline'), open)
@@ -114,7 +114,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
 
   /** @param {Dossier} dossier */
   function draw(dossier) {
-    // After a verdict on a transaction, its case is opened while the transaction is open.
+    // After a verdict on an open transaction, `reload` opens its case without a call of `show`.
     const isNew = open?.found === undefined
     open = dossier
     const { found, transaction } = dossier
@@ -269,7 +269,7 @@ export function caseView({ onFailure, onSuccess, onRecovered, onChanged, onStep 
 
   /**
    * Applies a recorded verdict to the open case at once, because reading the case again may take long or fail. If a
-   * transaction is open instead of a case, the page shows its case from now on. The transaction itself would not show the
+   * transaction is open instead of a case, the next `reload` opens its case. The transaction itself would not show the
    * verdict for some seconds, because its feedback comes from ClickHouse.
    * @param {string} transactionId
    * @param {Verdict} given
@@ -379,7 +379,7 @@ async function readOthers(query, transactionId) {
 }
 
 /**
- * Returns whether a dossier shows the case as it was before the change that the page already shows.
+ * Returns whether a dossier shows the case as it was before a change that the page already shows.
  * @param {Dossier} dossier
  * @param {Dossier | undefined} shown
  */

@@ -2,9 +2,9 @@
 import { make, part, smallButton } from '../../../kit/page/browser/elements.js'
 
 /**
- * Shows messages about changes of cases that are no longer open. Analysts may be busy with another case when such a
- * message appears, so each message stays until it is dismissed, or until the analyst has repeated the change with
- * success.
+ * Shows messages about failed changes to cases that are no longer open. Analysts may be busy with another case when such
+ * a message appears, so each message stays until it is dismissed, or until the analyst has successfully repeated the
+ * change.
  */
 export function lostChanges() {
   /**

@@ -35,7 +35,7 @@ export function problemOf({ status, code, message, details, retryAfterS, request
   }
   if (known !== undefined) return known
   const all = details.map(({ path, message: what }) => [fieldOf(path), what].filter(Boolean).join(' ')).join('; ')
-  // The message of this error only says that there are details.
+  // The message of `invalid_request` only says that there are details.
   if (all !== '') return code === 'invalid_request' ? `The server did not accept this: ${all}.` : `${message} ${all}`
   return status >= 500 ? `${message} The request id is ${requestId}.` : message
 }
