@@ -59,9 +59,9 @@ const RAW_HEADERS = {
 export function snippetReads({ access, contents, views, counted, now }: ReadDeps) {
   /**
    * Opens the content, and then counts the read. A speculative read is counted only if reads are limited. For a snippet
-   * with limited reads, also extends the life of its blob. After the last read, nothing refers to the blob. While the
-   * blob exists, a caller who did not receive the answer can repeat the request. Repetitions do not extend the life of
-   * the blob.
+   * with limited reads, also extends the life of its blob, because nothing refers to the blob after the last read.
+   * While the blob exists, a caller who did not receive the answer can repeat the request. After the last read,
+   * repetitions do not extend the life of the blob.
    */
   async function read(from: ReadRequest, snippet: SnippetRecord): Promise<SnippetReading> {
     if (snippet.readsLeft === undefined) {

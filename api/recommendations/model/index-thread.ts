@@ -25,7 +25,7 @@ export type IndexThread = Pick<Worker, 'on' | 'postMessage' | 'terminate'>
 
 /**
  * Maximum number of searches that the thread has not answered yet. At 4 ms per search, the thread needs 256 ms for this
- * many searches, so further searches would be late anyway.
+ * many searches. With the default time limit of 250 ms, further searches would be late anyway.
  */
 export const MOST_UNANSWERED = 64
 /**
