@@ -151,7 +151,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
 
   /**
    * Returns the predecessor's id; undefined if there is no predecessor or the caller may not see it. The id of a hidden
-   * version must stay secret, because everybody who knows it can read an unlisted snippet.
+   * version must stay secret, because everybody who knows the id of an unlisted snippet can read the snippet.
    */
   async function shownPredecessor(
     snippet: SnippetRecord,
