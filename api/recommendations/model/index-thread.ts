@@ -189,7 +189,8 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
       // from Redis.
       if (batch.push(query) === 1) process.nextTick(send)
       const cancelTimer = patientTimer(timers, timeoutMs, timeoutMs, () => {
-        // The entry stays until the thread answers it, so that a thread that hangs gets only MOST_UNANSWERED searches.
+        // The entry stays until the thread answers the search, so that a thread that hangs gets only MOST_UNANSWERED
+        // searches.
         unanswered.set(id, undefined)
         reject(refusal('late'))
       })
