@@ -62,7 +62,7 @@ export interface GuardKit extends Pick<ServiceKit, 'facts' | 'trusted' | 'state'
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly metrics: Registry
-  /** Patterns of paths that the services of this process declare as limited. */
+  /** Path patterns that rate limits cover, from all services of this process. */
   readonly limitedPaths: readonly string[]
 }
 

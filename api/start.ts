@@ -70,8 +70,8 @@ export async function startApi(config: ApiConfig, log: Logger) {
   closing.push(facts.close)
   const channel = redisResultChannel({ url: state.redisUrl, cluster: state.redisCluster, name: randomUUID(), log })
   const bindings = redisBindings(redis.bindings)
-  // Commands that arrive shortly after one another wait for a common start, so that they share requests to Kafka. This
-  // costs little time, because one commit contains the decisions of several commands anyway.
+  // Commands that arrive shortly after one another start at the same moment, so that they share requests to Kafka.
+  // Waiting for this moment costs little time, because one commit contains the decisions of several commands anyway.
   const started = sharedStart({ setTimer: systemTimers.setTimer, monotonic })
   const commands = createCommands({ facts, reader: redis.reader, bindings, channel, started, registry: metrics.registry, now })
   closing.push(commands.close)

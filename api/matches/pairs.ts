@@ -72,8 +72,8 @@ export function pairRoutes({ commands, people, now }: PairDeps) {
    * contain the block.
    */
   async function noteBlock(blockerId: string, blockedId: string, { changed_at, ended_at }: PairAnswer, isBlocked: boolean) {
-    // There was never a block, so there is no note that must be replaced. Without this check, users could store any
-    // number of notes about users who do not exist.
+    // If `changed_at` is 0, there was never a block, so there is no note that must be replaced. Without this check,
+    // users could store any number of notes about users who do not exist.
     if (!isBlocked && changed_at === 0) return
     await Promise.all([
       sever([blockerId, 'blocks'], [blockedId, 'blocked'], changed_at, isBlocked),

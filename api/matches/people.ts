@@ -83,7 +83,7 @@ export interface People {
   listed(userIds: readonly string[]): Promise<Map<string, MatchProfile>>
   /**
    * Stores notes about a user's location, activity or expected match. Never throws, because a missing note does little
-   * harm. Until the view has caught up, a search may use the former location, or a user may take back a like that has
+   * harm: until the view has caught up, a search may use the former location, or a user may take back a like that has
    * led to a match.
    */
   tryToNote(userId: string, fields: Readonly<Record<string, string>>): Promise<void>
@@ -94,9 +94,9 @@ export interface People {
    */
   sever(userId: string, field: string, at: number, isSevered: boolean): Promise<void>
   /**
-   * Counts a jump: a move of more than a kilometre from the user's last location, or the first location after the user
-   * has recently deleted a profile. Returns a function that takes the jump back and never throws. Throws
-   * `rate_limit_exceeded` if there were too many jumps in the last hour.
+   * Counts a jump: a move of more than a kilometre from the user's last location, or the first location of a new
+   * profile soon after the user has deleted the former one. Returns a function that takes the jump back and never
+   * throws. Throws `rate_limit_exceeded` if there were too many jumps in the last hour.
    */
   checkJump(userId: string, state: Parameters<typeof placeOf>[0], place: Place): Promise<() => Promise<void>>
   keysOf(userId: string): UserKeys

@@ -62,8 +62,9 @@ export function profileRoutes({ commands, facts, people, now }: ProfileDeps) {
   }
 
   /**
-   * Returns the time of the newest known activity or block of a user, epoch ms. A deletion with an earlier time would
-   * not remove this newest event, and a new profile would use the state of the deleted one; see `isOfFormerProfile`.
+   * Returns the time of the newest known event of a user, epoch ms: an activity, or a block that the user has set. A
+   * deletion with an earlier time would not remove this event, and a new profile would use the state of the deleted
+   * one; see `isOfFormerProfile`.
    */
   async function newestEventOf(userId: string): Promise<number> {
     const [state, blocks] = await Promise.all([people.stateOf(userId), people.blocked(userId, 0, 1)])

@@ -68,7 +68,8 @@ export function snippetsHandlers(deps: SnippetsDeps): ServiceRoutes {
       if (!isOwner(record, caller)) throw new ApiError(errors.forbidden, { message: OWNER_ONLY })
       return { id, record }
     } catch (error) {
-      // If the predecessor has disappeared since the version was created, a repetition must still get its answer.
+      // If the predecessor has disappeared since the version was created, a repeated request must still get the first
+      // answer.
       const isGone = error instanceof ApiError && error.definition === snippetErrors.paste_not_found
       if (!isGone || idempotencyKey === undefined || !isSnippetId(id)) throw error
       return { id, record: undefined }

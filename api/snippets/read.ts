@@ -59,9 +59,9 @@ const RAW_HEADERS = {
 export function snippetReads({ access, contents, views, counted, now }: ReadDeps) {
   /**
    * Opens the content, and then counts the read. A speculative read is counted only if reads are limited. For a snippet
-   * with limited reads, also extends the life of its blob. After the last read, nothing refers to the blob. While the
-   * blob exists, a caller who did not receive the answer can repeat the request. Repetitions do not extend the life of
-   * the blob.
+   * with limited reads, also extends the life of its blob, because nothing refers to the blob after the last read.
+   * While the blob exists, a caller who did not receive the answer can repeat the request. After the last read,
+   * repetitions do not extend the life of the blob.
    */
   async function read(from: ReadRequest, snippet: SnippetRecord): Promise<SnippetReading> {
     if (snippet.readsLeft === undefined) {
@@ -151,7 +151,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
 
   /**
    * Returns the predecessor's id; undefined if there is no predecessor or the caller may not see it. The id of a hidden
-   * version must stay secret, because everybody who knows it can read an unlisted snippet.
+   * version must stay secret, because everybody who knows the id of an unlisted snippet can read the snippet.
    */
   async function shownPredecessor(
     snippet: SnippetRecord,

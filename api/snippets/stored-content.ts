@@ -66,8 +66,9 @@ export async function openContent(
 }
 
 /**
- * Reads the content to its end once and then opens it, so that damaged content does not use up a read. Throws the same
- * errors as `openContent`, and BlobCorruptError if the content is damaged.
+ * Opens the content and checks it by reading it completely, so that damaged content does not use up a read. Long
+ * content is then opened again. Throws the same errors as `openContent`, and BlobCorruptError if the content is
+ * damaged.
  */
 export async function openChecked(contents: Contents, snippet: SnippetRecord, address: string): Promise<OpenContent> {
   const blob = await openContent(contents, snippet, address)

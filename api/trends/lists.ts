@@ -173,8 +173,8 @@ export function trendLists({ reader, facts, hidden, now }: TrendListsOptions): T
     if (entries.length === list.entries.length) return { ...list, entries }
     let whole = await currentCandidates(woeid).catch(unlessMissing)
     if (whole !== undefined && Number(whole.version) < Number(list.version)) {
-      // The list and the candidates were read at the same known position of the partition, but a newer list was stored
-      // between the two reads.
+      // The candidates are older than the list. Both were read at the same known position of the partition, but a newer
+      // list and its candidates were stored between the two reads.
       candidateLists.delete(woeid)
       whole = await currentCandidates(woeid).catch(unlessMissing)
     }
@@ -248,7 +248,7 @@ function listBody(head: Omit<Shown, 'entries'>, region: Region, personalized: bo
 
 /**
  * Returns undefined if the list is missing, and rethrows every other error. While the view is being built, the list may
- * exist.
+ * exist, so this error is rethrown, too.
  */
 function unlessMissing(error: unknown): undefined {
   if (!(error instanceof ApiError && error.definition === errors.not_ready && error.options !== STILL_BUILT)) throw error

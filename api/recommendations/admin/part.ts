@@ -55,7 +55,7 @@ export function adminPart({ facts, now, tables }: AdminDeps): RecommendationsPar
           popularity: body.popularity ?? 0,
           thumbnail_url: body.thumbnail_url ?? null,
           status: body.status ?? 'ACTIVE',
-          // An item that a producer sends again without this field must not become a new release.
+          // If a producer sends an item again without `created_at`, the item must not become a new release.
           created_at: timeOf(body.created_at) ?? (tables.items.isItem(row) ? tables.items.createdAt(row) : at),
           updated_at,
         })

@@ -8,7 +8,7 @@ export interface Page {
   readonly title: string
   /** Subject of the caller's token. */
   readonly who: string
-  /** Address of the sign-in, which returns to this page. */
+  /** Address of the sign-in page, which opens this page again after the sign-in. */
   readonly signIn: string
   readonly main: Html
 }

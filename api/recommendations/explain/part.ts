@@ -98,7 +98,10 @@ export function explainPart({ lists, shown, catalogue, tables, log }: ExplainDep
   }
 }
 
-/** Returns the address of the sign-in that then returns to the page with the same parameters. */
+/**
+ * Returns the address of the sign-in page. After the sign-in, that page opens the explain page with the same
+ * parameters.
+ */
 function signInFor(texts: Record<string, string>): string {
   const asked = new URLSearchParams(texts).toString()
   return `${SIGN_IN}${asked === '' ? '' : `?${asked}`}`

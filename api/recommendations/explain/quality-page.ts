@@ -14,8 +14,8 @@ const WIDTH = 400
 const BAR_HEIGHT = 12
 
 /**
- * Renders how each trained model compares with the model that was in force before it, by version. For the newest
- * training run, also divides the comparison by the number of earlier interactions that users had.
+ * Renders how each trained model compares with the model that was in force before it. For the newest training run, also
+ * compares the models separately for groups of users with similar numbers of earlier interactions.
  * @param runs training runs, newest first; undefined if they cannot be read
  */
 export function qualitySection(runs: readonly ModelRun[] | undefined): Html {
@@ -48,7 +48,7 @@ function groupName(from: number): string {
   return next - 1 === from ? String(from) : `${from} to ${next - 1}`
 }
 
-/** @param heading what the names of the rows are */
+/** @param heading heading of the column with the names of the rows */
 function bars(heading: string, rows: readonly Bar[]): Html {
   const most = Math.max(...rows.flatMap(({ candidate, inForce }) => [candidate, inForce]), Number.MIN_VALUE)
   const bar = (kind: string, value: number, row: number) =>

@@ -23,7 +23,7 @@ export const explainRoute = defineRoute({
   summary: 'Show an HTML page that explains how a list is computed',
   description:
     "Shows a user's last items, the recommended list, the number of candidates from each channel, the features and scores of the best 100 candidates, and the quality of the trained models. The list marks items that were moved after scoring. The page requires the scope `internal`, from a token or from the session of the browser. Without a token or a session, it redirects to the sign-in. The list is not recorded as served.",
-  // The page itself says which scope it needs.
+  // The route does not require the scope, because the page itself says which scope it needs.
   auth: { kind: 'optional', anySubject: true, isPage: true },
   query: z.object({
     user_id: text('The user whose list is explained.'),

@@ -88,7 +88,7 @@ const PRIOR_PURCHASES = 0.4
 export const NEW_ITEM_INTERACTIONS = 100
 /** Number of interactions at which the popularity that the producer gave stops counting. */
 const KNOWN_ITEM_INTERACTIONS = 500
-/** Number of views that a popularity of 1, as given by the producer, corresponds to. */
+/** Number of views that a new item counts as having if its producer gave it a popularity of 1. */
 const GIVEN_POPULARITY_VIEWS = 50
 
 /**
@@ -191,7 +191,7 @@ export function itemTable(): ItemTable {
     for (let at = 0; at < content.length; at += BigInt64Array.BYTES_PER_ELEMENT) {
       const itemId = content.readBigInt64LE(at)
       const row = add(itemId)
-      // Earlier versions of the software also saved items whose ids are not positive.
+      // Earlier versions of the software also saved items whose ids are not positive. Such items count as unknown.
       if (!isItemId(itemId)) pageOf(row).flags[row & PAGE_MASK] = 0
     }
   }

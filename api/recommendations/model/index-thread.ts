@@ -25,7 +25,7 @@ export type IndexThread = Pick<Worker, 'on' | 'postMessage' | 'terminate'>
 
 /**
  * Maximum number of searches that the thread has not answered yet. At 4 ms per search, the thread needs 256 ms for this
- * many searches, so further searches would be late anyway.
+ * many searches. With the default time limit of 250 ms, further searches would be late anyway.
  */
 export const MOST_UNANSWERED = 64
 /**
@@ -189,7 +189,8 @@ async function openInThread(data: IndexThreadData, options: IndexThreadsOptions)
       // from Redis.
       if (batch.push(query) === 1) process.nextTick(send)
       const cancelTimer = patientTimer(timers, timeoutMs, timeoutMs, () => {
-        // The entry stays until the thread answers it, so that a thread that hangs gets only MOST_UNANSWERED searches.
+        // The entry stays until the thread answers the search, so that a thread that hangs gets only MOST_UNANSWERED
+        // searches.
         unanswered.set(id, undefined)
         reject(refusal('late'))
       })

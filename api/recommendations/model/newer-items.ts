@@ -78,8 +78,8 @@ export function newerItems(most = MOST_NEWER_ITEMS): NewerItems {
         forget(itemId, [...models, ...filling])
         return
       }
-      // Most items that a process reads when it starts are too old, and turning them into text would take most of the
-      // time.
+      // Skips an item that is too old to be kept. A process that starts reads mostly such items, and turning them into
+      // text would take most of the time.
       if (item.updated_at < oldestAt && kept.size === most && !kept.has(itemId)) return
       const content = { title: item.title, categoryPath: item.category_path, attributes: item.attributes }
       keep(itemId, { content: JSON.stringify(content), updatedAt: item.updated_at }, content, models)

@@ -18,8 +18,8 @@ interface Entry<K> {
 const LEAST_CLEANED = 1_024
 
 /**
- * Creates a binary heap. The entries of keys that were added again or that are no longer needed are outdated. They stay
- * in the heap until they reach its top or the heap has more than doubled.
+ * Creates a binary heap. An entry is outdated if its key was added again with another time, or is no longer needed.
+ * Outdated entries stay in the heap until they reach its top, or until the heap has grown enough; see LEAST_CLEANED.
  * @param isValid whether a key is still needed and has this time
  */
 export function oldestFirst<K>(isValid: (key: K, time: number) => boolean): OldestFirst<K> {

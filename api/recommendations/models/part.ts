@@ -55,7 +55,8 @@ export function modelsPart({ facts, tables, now, log, models }: ModelsDeps): Rec
           challenger_percent,
           versions: versions.map(shown),
           runs: (runs ?? []).map(shownRun),
-          // Operators need the models even without ClickHouse, for example to roll back a bad one.
+          // Without ClickHouse, only the training runs are missing. Operators still need the list of models, for
+          // example to roll back a bad one.
           degraded: runs === undefined ? ['runs'] : [],
         })
       }),

@@ -31,7 +31,7 @@ export interface Arranged extends Scored {
 
 export interface ArrangedList {
   readonly list: readonly Arranged[]
-  /** Whether the limit per genre was exceeded, because it would have left fewer than 20 items. */
+  /** Whether the top 20 exceed the limit per genre, because fewer than 20 items are within the limit. */
   readonly isCapRelaxed: boolean
 }
 
@@ -184,10 +184,10 @@ function placed(items: ItemTable, ordered: readonly Arranged[], explored: readon
   return { list, isCapRelaxed }
 }
 
-/** A list within the limit per genre. */
+/** A list to which the limit per genre has been applied. */
 export interface CappedList<T> {
   readonly items: readonly T[]
-  /** Whether the limit was exceeded, because it would have left fewer than 20 items. */
+  /** Whether the top 20 exceed the limit per genre, because fewer than 20 items are within the limit. */
   readonly isCapRelaxed: boolean
 }
 

@@ -36,7 +36,7 @@ export interface RankRequest {
 
 /**
  * Scores all candidates with the model's trees. Without trees, the score is derived from the similarity of the vectors.
- * Without vectors, the rules determine the score. The result is in the order of the given candidates.
+ * Without trees and vectors, the rules determine the score. The result is in the order of the given candidates.
  */
 export function rankCandidates(items: ItemTable, candidates: readonly Candidate[], request: RankRequest): Scored[] {
   const { user, tastes, context, model, now } = request

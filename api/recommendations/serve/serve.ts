@@ -90,7 +90,10 @@ export function listServer(deps: ServeDeps) {
     return model && guarded(model, (part, error) => logFailure(model.version, part, error))
   }
 
-  /** Returns undefined if Redis does not respond in time, and NOT_CAUGHT_UP while the view is being rebuilt. */
+  /**
+   * Returns the user's features; undefined if they cannot be read in time, and NOT_CAUGHT_UP while the view is being
+   * rebuilt.
+   */
   async function findFeatures(userId: bigint): Promise<RequestUser | typeof NOT_CAUGHT_UP | undefined> {
     const stored = await reads.read(() => readUser(views, facts.partitionOf(interactions, userId), String(userId)))
     return stored === undefined || stored === NOT_CAUGHT_UP ? stored : requestUser(userId, stored, now())

@@ -21,7 +21,7 @@ export interface UsersDeps extends Pick<ServiceKit, 'facts' | 'now'> {
 const DIMENSIONS = 256
 
 export function usersPart({ facts, now, tables, lists }: UsersDeps): RecommendationsPart {
-  /** @param what the data that the request reads, for the error */
+  /** @param what names the data that the request reads, for the error message */
   async function known(userId: bigint, what: string): Promise<RequestUser> {
     const user = await lists.findFeatures(userId)
     if (user === undefined) throw new ApiError(errors.unavailable, { message: `${what} cannot be read now. Try again shortly.` })

@@ -86,7 +86,7 @@ export function requestUser(id: bigint, { self, pages }: StoredUser, now: number
   if (self === undefined) return { ...unknownUser(id), hasWatched, hasUnreadPages }
   const lastAt = self.last_event_at
   const recent = unpackIds(self.viewed)
-  // The last event may have been a SKIP, which does not extend the session.
+  // `last_event_at` may be the time of a SKIP, which does not extend the session.
   const sessionAt = newestTime(self.session)
   const isRecent = lastAt !== null && now - lastAt < VISIT_KEPT_MS
   return {

@@ -171,7 +171,7 @@ async function fromForm(pieces: AsyncIterable<Uint8Array>, contentType: string, 
   check.end()
   if (!hasContent) throw contentMissing()
   const texts = [...fields].map(([name, value]) => [name, decodeUtf8(Buffer.concat(value))] as const)
-  // Browsers also send the fields that were left empty.
+  // Leaves out empty fields, because browsers also send the fields that the user has not filled in.
   return Object.fromEntries(texts.filter(([, text]) => text !== ''))
 }
 

@@ -21,7 +21,7 @@ import { PAGE_POLICY } from './style.ts'
  */
 const MAX_SHOWN_BYTES = 524_288
 
-/** The scope of the keys of forms. */
+/** The `keyScope` of requests with the key of a form. It takes the place of the address of an anonymous caller. */
 const FORM_SCOPE = 'form'
 const SEND_AGAIN =
   'The content cannot be shown now. Send the same form again, for example by reloading this page. This uses no further read.'

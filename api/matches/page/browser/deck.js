@@ -102,8 +102,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
     const isPaused = Date.now() < pausedUntil
     for (const [action, one] of Object.entries(buttons)) {
       const isOff = isPaused || (action !== 'REWIND' && waiting.length === 0)
-      // The buttons are not really disabled, because a disabled button would lose the focus and could not receive the
-      // next key.
+      // Sets `aria-disabled` instead of `disabled`, because a disabled button would lose the focus and could not
+      // receive the next key.
       one.setAttribute('aria-disabled', String(isOff))
     }
   }

@@ -10,7 +10,7 @@ import { failureOf } from './deck.js'
 
 const POLL_MS = 5_000
 /**
- * Time from the answer to a swipe that contains a match until the list is read again. The list contains the match
+ * Pause before the list is read again after the answer to a swipe has announced a match. The list contains the match
  * within a second or two.
  */
 const SOON_MS = 1_000

@@ -15,8 +15,8 @@ function report(error) {
 
 function show() {
   part('account').hidden = session.current === undefined
-  // Browsers do not send the cookie when a user follows a link from another site, so the explain page may redirect even
-  // a signed-in user to this page.
+  // Shows a link to the explain page to users who are already signed in. Browsers do not send the cookie when a user
+  // follows a link from another site, so the explain page may redirect even such users to this page.
   part('continue').hidden = session.current?.scopes.includes(SCOPE) !== true
   part('who').textContent = session.current?.username ?? session.current?.subject ?? ''
 }
