@@ -330,7 +330,7 @@ describe('the API process', () => {
     expect(await get('/livez')).toMatchObject({ status: 200 })
   })
 
-  test('an invalid setting prevents the start, and the message names the setting and its fault', async () => {
+  test('the API does not start with an invalid setting, and the message names the setting and what is wrong with it', async () => {
     await expect(startApiProcess(folder.path, { ...env, REDIS_URL: 'nowhere', NODE_ENV: 'production' })).rejects.toThrow(
       /ended with 1: the API cannot start: invalid settings:[\s\S]*REDIS_URL: does not begin with redis/,
     )

@@ -36,7 +36,10 @@ export const NO_SIGNALS: ItemSignals = {
   published_at: 0,
 }
 
-/** Adds activity to the counts of an item. Afterwards, all decaying counts refer to the newest time of any activity. */
+/**
+ * Adds activity to the counts of an item. In the result, all decaying counts are decayed to the time of the item's
+ * latest activity.
+ */
 export function withActivity(before: ItemSignals, { events, entered, shown }: ItemActivity): ItemSignals {
   const at = newestOf(before.at, events, entered, shown)
   const counts = decayed(before, at)
