@@ -11,8 +11,8 @@ const ENCODED_BYTE = '%[0-9A-Fa-f]{2}'
 const IN_PATHS = new RegExp(`${ENCODED_BYTE}|[^${PLAIN}/]`, 'gu')
 /**
  * What may need another spelling in a pattern: the same as in a path, with two exceptions. Asterisks are not encoded,
- * because they are wildcards in patterns. White space, `?` and `#` are not encoded either, so that a pattern with one of
- * them is still refused.
+ * because they are wildcards in patterns. White space, `?` and `#` are not encoded either, so that a pattern with one
+ * of them is still refused.
  */
 const IN_PATTERNS = new RegExp(`${ENCODED_BYTE}|[^${PLAIN}/*?#\\s]`, 'gu')
 
