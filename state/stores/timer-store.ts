@@ -138,7 +138,8 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
 
   /**
    * Returns the earliest due time in the rows that were last written for timers with uncommitted changes; Infinity if
-   * there are none. A scan does not find rows that are not committed yet, so `firstRow` must not be later than they are.
+   * there are none. A scan does not find rows that are not committed yet, so `firstRow` must not be later than these
+   * rows.
    */
   function firstWritten(pending: ReadonlySet<Entry<K, TimerState>>): number {
     let first = Infinity
