@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createClient } from '@clickhouse/client'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { kafkaFacts } from '../../api/kit/facts.ts'
 import { apiTransport } from '../../api/kit/kafka.ts'
 import { createLogger } from '../../api/kit/logging.ts'
@@ -270,16 +270,17 @@ describe('the API process', () => {
   test('after Redis was emptied, the API answers not_ready until the view is rebuilt from the log', async () => {
     await sinks?.stop()
     const client = new Redis(redis.address)
+    onTestFinished(() => client.disconnect())
     await flushTestRedis(client)
     await expect.poll(async () => (await get('/v1/trends')).body.error, SOON).toBe('not_ready')
     expect((await get('/v1/me/interests', await token('9007199254740993'))).body.error).toBe('not_ready')
-    // Other services do not need these views, so the process stays ready.
-    await expect.poll(() => readinessNames('degraded'), SOON).toEqual(expect.arrayContaining(['view trends', 'view interests']))
-    expect((await get('/readyz')).status).toBe(200)
+    // Other services do not need these views, so the process stays ready. A report of the previous test, in which Redis
+    // was missing, may still be in use.
+    const ready = { status: 200, body: { degraded: expect.arrayContaining([{ name: 'view trends' }, { name: 'view interests' }]) } }
+    await expect.poll(() => get('/readyz'), SOON).toMatchObject(ready)
     sinks = await startTrendSinks(env)
     await expect.poll(async () => (await get('/v1/trends')).status, SOON).toBe(200)
     expect((await get('/v1/trends')).body.trends[0].name).toBe('kept')
-    client.disconnect()
   })
 
   test('without Kafka, the API still serves lists and answers writes with 503 in time; writes work again when Kafka is back', async () => {
