@@ -149,6 +149,15 @@ export class ApiError extends Error {
   }
 }
 
+/**
+ * Returns the reason of an error for the log and for operators. This is the message of its cause, which callers do not
+ * get, or its own message if it has no cause.
+ */
+export function reasonOf(error: unknown): string {
+  const { message, cause } = error as Error
+  return cause instanceof Error ? cause.message : message
+}
+
 /** Returns the error for a request with one invalid part. */
 export function invalidRequest(path: string, message: string): ApiError {
   return new ApiError(errors.invalid_request, { details: [{ path, message }] })

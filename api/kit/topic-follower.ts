@@ -133,8 +133,6 @@ export function followTopic(options: FollowOptions): TopicFollower {
   let fetcher: Fetcher | undefined
   let missing: string | undefined = `topic ${topic} has not been read yet`
   let failure: TopicFollower['failure']
-  /** Whether the log says that reading was interrupted, and not yet that it has resumed. */
-  let isReportedInterrupted = false
   let mustStartOver: string | undefined
   /** The partition count when the fetcher was opened; 0 before the first fetcher is opened. */
   let opened = 0
@@ -155,17 +153,17 @@ export function followTopic(options: FollowOptions): TopicFollower {
           // Polling returns fetched data without waiting, so a long topic would block requests without this pause.
           await nextTurn()
         }
+        const wasFailing = failure !== undefined
         failure = undefined
         const lag = behind()
         // If `onCaughtUp` throws, the topic still counts as missing, so `onCaughtUp` is called again.
         if (missing !== undefined && lag === undefined) options.onCaughtUp?.()
         missing = lag
-        if (isReportedInterrupted) reportResumed()
+        if (wasFailing) reportResumed()
       } catch (error) {
         const reason = (error as Error).message
         lastReason = reason
         interrupted.happened()
-        isReportedInterrupted = true
         const code = error instanceof TransportError ? error.code : undefined
         const now = monotonic()
         const { since, respondingSince } = failure ?? { since: now, respondingSince: now }
@@ -183,7 +181,6 @@ export function followTopic(options: FollowOptions): TopicFollower {
    * otherwise follow up to a minute later.
    */
   function reportResumed(): void {
-    isReportedInterrupted = false
     interrupted.flush()
     log.info({ topic }, 'global_table_resumed')
   }

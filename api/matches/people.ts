@@ -24,8 +24,8 @@ import {
 } from '../../state/views/matches/viewer.ts'
 import { readableJson } from '../../state/views/readable.ts'
 import {
+  areCaughtUp,
   type BinaryReader,
-  caughtUpKey,
   type ListReader,
   type ScoredMember,
   type ScoreReader,
@@ -161,8 +161,7 @@ export function people({ views, scripts, facts, notes, log, now }: PeopleDeps): 
     async listed(userIds) {
       const found = await shown(userIds)
       const partitions = new Set(userIds.filter((id) => !found.has(id)).map(partitionOf))
-      const flags = await Promise.all([...partitions].map((partition) => views.get(caughtUpKey(MATCH_USERS_VIEW, partition))))
-      if (flags.includes(null)) throw new ApiError(errors.not_ready)
+      if (!(await areCaughtUp(views, MATCH_USERS_VIEW, partitions))) throw new ApiError(errors.not_ready)
       return found
     },
     async tryToNote(userId, fields) {

@@ -13,6 +13,7 @@ import {
 } from '../../state/views/matches/take-swipe.ts'
 import type { UserKeys } from '../../state/views/matches/users.ts'
 import type { ViewScripts } from '../../state/views/view.ts'
+import { reasonOf } from '../kit/errors.ts'
 import type { Logger } from '../kit/logging.ts'
 import { spacedWarning } from '../kit/spaced-warning.ts'
 import type { SpoolingFacts } from '../kit/spool/spooling-publisher.ts'
@@ -198,10 +199,4 @@ export function swipeNotes({ scripts, facts, log, keysOf }: SwipeNotesDeps): Swi
       notNoted.flush()
     },
   }
-}
-
-/** Returns why Redis did not accept a note. The message of an error for callers does not say why. */
-function reasonOf(error: unknown): string {
-  const { message, cause } = error as Error
-  return cause instanceof Error ? cause.message : message
 }

@@ -67,19 +67,10 @@ async function isRegistryHealthy(urls: string): Promise<boolean> {
 }
 
 /**
- * Returns the reasons that a worker or an API reports for not being ready, each on a separate line; empty when it
- * reports none or does not respond.
+ * Returns the parts that a worker or an API reports as missing or degraded, each on a separate line with its reason;
+ * empty if it reports none or does not respond.
  */
-export async function notReadyReason(url: string): Promise<string> {
-  return await reportedParts(url, 'missing')
-}
-
-/** Returns the parts that an API reports as degraded, each on a separate line with its reason; otherwise empty. */
-export async function degradedReason(url: string): Promise<string> {
-  return await reportedParts(url, 'degraded')
-}
-
-async function reportedParts(url: string, list: 'missing' | 'degraded'): Promise<string> {
+export async function reportedParts(url: string, list: 'missing' | 'degraded'): Promise<string> {
   try {
     const response = await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(TIMEOUT_MS) })
     const report = (await response.json()) as { [list in 'missing' | 'degraded']?: readonly { name: string; reason: string }[] }

@@ -1,7 +1,7 @@
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { findChild } from './child.ts'
 import { localConfig } from './config.ts'
-import { degradedReason, isHealthy, notReadyReason } from './health.ts'
+import { isHealthy, reportedParts } from './health.ts'
 import { findHome, lockHolder } from './home.ts'
 import { pipelineLags } from './pipeline-lag.ts'
 import { type RunPart, readRunFile } from './run-file.ts'
@@ -48,7 +48,10 @@ async function stateOf(part: RunPart, runDir: string): Promise<{ part: RunPart; 
   const pid = given ? undefined : findChild(runDir, part.name)?.pid
   const runs = given || pid !== undefined
   const well = runs && (await isHealthy(part.kind, part.address))
-  const reasons = runs && (part.kind === 'worker' || part.kind === 'api') ? await reasonsOf(part, well) : ''
+  const reasons =
+    runs && (part.kind === 'worker' || part.kind === 'api')
+      ? await reportedParts(part.operations ?? part.address, well ? 'degraded' : 'missing')
+      : ''
   const health = well ? (reasons === '' ? 'ok' : 'degraded') : runs ? 'not ready' : 'not running'
   const columns = [
     part.name.padEnd(COLUMNS.name),
@@ -58,10 +61,6 @@ async function stateOf(part: RunPart, runDir: string): Promise<{ part: RunPart; 
     part.logFile ?? '',
   ]
   return { part, well, line: `  ${columns.join(' ')}`.trimEnd() + reasons }
-}
-
-async function reasonsOf({ operations, address }: RunPart, well: boolean): Promise<string> {
-  return await (well ? degradedReason : notReadyReason)(operations ?? address)
 }
 
 await runMain(main)

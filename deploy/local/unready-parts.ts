@@ -1,4 +1,4 @@
-import { isHealthy, notReadyReason } from './health.ts'
+import { isHealthy, reportedParts } from './health.ts'
 import type { RunPart } from './run-file.ts'
 import { waitUntil } from './wait.ts'
 
@@ -28,6 +28,8 @@ export async function unreadyParts(parts: readonly RunPart[], { timeoutMs, isOve
   await waitUntil(areReady, { what: 'the parts', timeoutMs, intervalMs: POLL_INTERVAL_MS, givenUp }).catch(() => undefined)
   if (isOver()) return []
   return await Promise.all(
-    waiting.map(async ({ name, address, operations }) => `  ${name} is not ready yet${await notReadyReason(operations ?? address)}`),
+    waiting.map(
+      async ({ name, address, operations }) => `  ${name} is not ready yet${await reportedParts(operations ?? address, 'missing')}`,
+    ),
   )
 }

@@ -28,7 +28,8 @@ const MAX_INT64 = 2n ** 63n - 1n
 /** Maximum number of characters for which a loop is faster than the native string functions. */
 const SHORT_STRING = 20
 /**
- * For strings with more UTF-16 code units than this, counting the bytes is cheaper than reserving room for the maximum.
+ * Number of UTF-16 code units above which the writer counts the bytes of a string first. For shorter strings, it is
+ * cheaper to reserve room for the maximum number of bytes.
  */
 const COUNTED_LENGTH = 1024
 const MAX_BYTES_PER_UNIT = 3

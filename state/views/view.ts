@@ -202,6 +202,15 @@ export async function withCaughtUp<T>(
   return caughtUp === null ? NOT_CAUGHT_UP : found
 }
 
+/**
+ * Returns whether these partitions of a view have caught up. Must be called after the values were requested: if values
+ * are missing because Redis was emptied, the flags are missing too.
+ */
+export async function areCaughtUp(reader: Pick<ViewReader, 'get'>, view: string, partitions: Iterable<number>): Promise<boolean> {
+  const flags = await Promise.all(Array.from(partitions, (partition) => reader.get(caughtUpKey(view, partition))))
+  return !flags.includes(null)
+}
+
 /** Returns the partitions of a view that have not caught up yet. */
 export async function missingPartitions(reader: ViewReader, view: string, partitions: number): Promise<number[]> {
   const flags = await Promise.all(Array.from({ length: partitions }, (_, partition) => reader.get(caughtUpKey(view, partition))))

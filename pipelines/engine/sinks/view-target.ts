@@ -103,7 +103,7 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
 
     return async function applyToView() {
       // After a long outage, this batch or a later one may lack tombstones that compaction has removed in the meantime.
-      // With this outcome, the sink opens the partition again, and `open` compares the view with the log.
+      // After this outcome, the sink opens the partition again, and `open` compares the view with the log.
       if (next !== expected && isOutdated(topic, key)) return { outcome: 'offset-mismatch' }
       const written = await write()
       if (written.outcome === 'applied' && completeAt !== undefined) completeAts.set(key, completeAt)

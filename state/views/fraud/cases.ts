@@ -2,7 +2,7 @@ import { newestFirst, partitionOfCase } from '../../../schemas/fraud/cases/case-
 import type { FraudCase, FraudCaseStatus } from '../../../schemas/fraud/types.ts'
 import { readableJson } from '../readable.ts'
 import {
-  caughtUpKey,
+  areCaughtUp,
   type ListReader,
   NOT_CAUGHT_UP,
   type View,
@@ -105,12 +105,11 @@ export async function listCases(
 ): Promise<{ readonly total: number; readonly ids: readonly string[] } | typeof NOT_CAUGHT_UP> {
   const places = Array.from({ length: partitions }, (_, partition) => partition)
   const keys = places.flatMap((partition) => statuses.map((status) => listKey(partition, status, assignedTo)))
-  const [lists, ...flags] = await Promise.all([
+  const [lists, isComplete] = await Promise.all([
     Promise.all(keys.map((key) => Promise.all([reader.zcard(key), reader.zrevrange(key, 0, count - 1)]))),
-    // The flags are requested last: if cases are missing because Redis was emptied, the flags are missing too.
-    ...places.map((partition) => reader.get(caughtUpKey(FRAUD_CASES_VIEW, partition))),
+    areCaughtUp(reader, FRAUD_CASES_VIEW, places),
   ])
-  if (flags.includes(null)) return NOT_CAUGHT_UP
+  if (!isComplete) return NOT_CAUGHT_UP
   const ids = lists.flatMap(([, newest]) => newest).sort(newestFirst)
   return { total: lists.reduce((sum, [total]) => sum + total, 0), ids: ids.slice(0, count) }
 }

@@ -1,4 +1,4 @@
-import { caughtUpKey, type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../view.ts'
+import { areCaughtUp, type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../view.ts'
 import { type Cell, cellOf, geohashOf, withNeighbours } from './candidates/cells.ts'
 import { cellsWithin } from './candidates/distance.ts'
 import { passes } from './candidates/filters.ts'
@@ -65,7 +65,7 @@ export interface Found {
  * `bounds.examinedInAll` members have been examined. It also ends when no cells are left.
  * @param from where an earlier search stopped; the search continues reading cells from there
  * @returns NOT_CAUGHT_UP if the viewer's part of the view of users, or a part of the index that the search reads, is
- * being built. An index that is being built lacks users, so the search would seem to find nobody.
+ * being built. While an index is being built, it lacks users, so a search could wrongly find nobody.
  */
 export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: SearchPlace = {}): Promise<Found | typeof NOT_CAUGHT_UP> {
   const { reader, partitionOf, interestsOf, onSearched, now, bounds = BOUNDS } = deps
@@ -136,14 +136,9 @@ export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: Sea
     }
   }
 
-  /**
-   * Returns whether the index contains all members of these cells. Must be called after the members were requested: if
-   * members are missing because Redis was emptied, the flags are missing too.
-   */
-  async function isCaughtUp(cells: readonly Cell[]): Promise<boolean> {
-    const partitions = new Set(cells.map((cell) => partitionOf(geohash4Of(cell))))
-    const flags = await Promise.all([...partitions].map((partition) => reader.get(caughtUpKey(MATCH_INDEX_VIEW, partition))))
-    return !flags.includes(null)
+  /** Returns whether the index contains all members of these cells. Must be called after the members were requested. */
+  function isCaughtUp(cells: readonly Cell[]): Promise<boolean> {
+    return areCaughtUp(reader, MATCH_INDEX_VIEW, new Set(cells.map((cell) => partitionOf(geohash4Of(cell)))))
   }
 
   function membersOf(cell: Cell, count: number): Promise<string[]> {

@@ -108,7 +108,8 @@ test('a new partition does not wait for the pending request for silent partition
   const fetcher = transport.fetcher({ maxWaitMs: 50, idleWaitMs: () => 5_000 })
   const requests = (count: number) =>
     waitUntil(() => proxy.requests('fetch').length >= count, { what: `${count} requests`, timeoutMs: DEADLINE_MS })
-  // For each silent partition, the first response is empty, and the proxy loses the second response.
+  // The broker answers the first fetch of each silent partition with an empty response. The proxy drops the response to
+  // the second fetch.
   proxy.interfere({ api: 'fetch', after: 1, action: 'lose-response' })
   fetcher.assign({ topic, partition: 0 }, 0, 'fail')
   await requests(2)

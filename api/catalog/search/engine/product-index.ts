@@ -2,7 +2,7 @@ import { PRODUCTS_INDEX } from '../../../../state/indexes/catalog/products.ts'
 import type { IndexReader, SearchOptions } from '../../../../state/indexes/reader.ts'
 import { NOT_COMPLETE } from '../../../../state/indexes/reader.ts'
 import { TargetUnavailableError } from '../../../../state/unavailable.ts'
-import { ApiError, errors } from '../../../kit/errors.ts'
+import { ApiError, errors, reasonOf } from '../../../kit/errors.ts'
 import type { ReadinessProbe } from '../../../kit/readiness.ts'
 import type { Query } from './query.ts'
 
@@ -56,9 +56,7 @@ export function searchProbe(index: Pick<ProductIndex, 'search'>): ReadinessProbe
         await index.search({ size: 0, track_total_hits: false, terminate_after: 1 })
         return undefined
       } catch (error) {
-        // Operators need the reason that callers do not get.
-        const { cause, message } = error as Error
-        return cause instanceof Error ? cause.message : message
+        return reasonOf(error)
       }
     },
   }
