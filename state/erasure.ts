@@ -4,8 +4,8 @@
  */
 export interface ErasureTimes {
   /**
-   * How long the last read of a burnt snippet can be repeated. A snippet is burnt when its last allowed read deletes
-   * it.
+   * How long the last read of an object can be repeated if this read deletes the object. Without such a time, a reader
+   * whose connection broke could not read the object at all.
    */
   readonly repeatableMs: number
   /**
