@@ -82,6 +82,11 @@ export interface Transport {
     at: 'earliest' | 'end',
   ): Promise<Map<string, number>>
   /**
+   * Returns the offset of the first record of each partition whose timestamp is `since` (epoch ms) or later, keyed by
+   * `partitionKey`. Partitions without such a record are absent from the map. Includes records of open transactions.
+   */
+  offsetsSince(partitions: readonly TopicPartition[], since: number): Promise<Map<string, number>>
+  /**
    * Returns the offset at which the batches of a leader epoch and of all earlier epochs end. The results are keyed by
    * `partitionKey`. If a copy of the log has records of these epochs beyond that offset, the log has lost them. The
    * offset is -1 when all epochs of the log are earlier. Waits for a leader of this epoch or a later one, because an

@@ -13,7 +13,7 @@ import { openCluster } from './cluster.ts'
 import { epochEnds } from './epoch-ends.ts'
 import { openFetcher } from './fetcher.ts'
 import { openGroupMember } from './group-member.ts'
-import { listOffsets } from './list-offsets.ts'
+import { listOffsets, listOffsetsSince } from './list-offsets.ts'
 import { openMemberlessGroup } from './memberless-group.ts'
 import { type Context, type KafkaDeps, type KafkaOptions, kafkaOptions } from './options.ts'
 import { openProducer } from './producer.ts'
@@ -72,6 +72,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
     topicIds: (topics) => topicIds(context, cluster, topics),
     maxBatchBytes: (topics) => maxBatchBytes(context, cluster, topics),
     offsets: (partitions, at) => listOffsets(context, cluster, partitions, at),
+    offsetsSince: (partitions, since) => listOffsetsSince(context, cluster, partitions, since),
     epochEnds: (queries) => epochEnds(context, cluster, queries),
     leaderEpoch: (topic, partition) => cluster.latestEpoch(topic, partition) ?? UNKNOWN_LEADER_EPOCH,
     fetcher: (options) => tracked(openFetcher(context, cluster, options)),

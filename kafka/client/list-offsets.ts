@@ -6,6 +6,8 @@ import type { Context } from './options.ts'
 import { type Connection, listOffsetsV9 } from './protocol.ts'
 
 const TIMESTAMPS = { earliest: -2n, end: -1n } as const
+/** The broker's answer for a partition that has no record at the given time or later. */
+const NO_RECORD = -1
 const NOT_A_FOLLOWER = -1
 /**
  * Isolation level at which the broker returns the high watermark. At level 1 it would return the last stable offset, so
@@ -19,6 +21,29 @@ export function listOffsets(
   cluster: Cluster,
   partitions: readonly (TopicPartition & Partial<Pick<EpochQuery, 'leaderEpoch'>>)[],
   at: keyof typeof TIMESTAMPS,
+  signal?: AbortSignal,
+): Promise<Map<string, number>> {
+  return askForTime(context, cluster, partitions, TIMESTAMPS[at], signal)
+}
+
+/** Returns the offset of the first record whose timestamp is `since` (epoch ms) or later; see `Transport`. */
+export async function listOffsetsSince(
+  context: Context,
+  cluster: Cluster,
+  partitions: readonly TopicPartition[],
+  since: number,
+): Promise<Map<string, number>> {
+  // Negative times have other meanings in this request.
+  const found = await askForTime(context, cluster, partitions, BigInt(Math.max(0, Math.ceil(since))))
+  for (const [key, offset] of found) if (offset === NO_RECORD) found.delete(key)
+  return found
+}
+
+function askForTime(
+  context: Context,
+  cluster: Cluster,
+  partitions: readonly (TopicPartition & Partial<Pick<EpochQuery, 'leaderEpoch'>>)[],
+  timestamp: bigint,
   signal?: AbortSignal,
 ): Promise<Map<string, number>> {
   for (const { topic, partition, leaderEpoch = UNKNOWN_LEADER_EPOCH } of partitions)
@@ -37,7 +62,7 @@ export function listOffsets(
           partitionIndex: partition,
           // The broker also accepts -1, which means that the epoch is unknown.
           currentLeaderEpoch: cluster.leader(name, partition)?.epoch ?? UNKNOWN_LEADER_EPOCH,
-          timestamp: TIMESTAMPS[at],
+          timestamp,
         })),
       })),
     )

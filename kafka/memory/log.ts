@@ -25,6 +25,8 @@ export interface PartitionLog {
    * and values reaches `maxBytes`.
    */
   read(from: number, limit: number, maxBytes?: number): LogRecord[]
+  /** Returns the offset of the first record with this timestamp (epoch ms) or a later one; undefined if there is none. */
+  offsetSince(timestamp: number): number | undefined
   /** Removes records below an offset, as retention does. */
   truncateBefore(offset: number): void
   /** Keeps only the last record of every key. Removes tombstones and, as a broker does, records without a key. */
@@ -78,6 +80,7 @@ export function partitionLog(): PartitionLog {
       })
       return behind < 0 ? found : found.slice(0, behind)
     },
+    offsetSince: (timestamp) => records.find((record) => record.timestamp >= timestamp)?.offset,
     truncateBefore(offset) {
       startOffset = Math.max(startOffset, Math.min(offset, endOffset))
       records = records.slice(indexOf(startOffset))

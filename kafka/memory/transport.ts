@@ -39,6 +39,13 @@ export function memoryTransport(broker: MemoryBroker): Transport {
         }),
       )
     },
+    async offsetsSince(partitions, since) {
+      const found = partitions.map(({ topic, partition }): [string, number | undefined] => [
+        partitionKey(topic, partition),
+        broker.log(topic, partition).offsetSince(since),
+      ])
+      return new Map(found.filter((entry): entry is [string, number] => entry[1] !== undefined))
+    },
     // In-memory logs never lose their last records, so every epoch ends at the end of the log.
     epochEnds: async (queries) =>
       new Map(queries.map(({ topic, partition }) => [partitionKey(topic, partition), broker.log(topic, partition).endOffset])),

@@ -85,6 +85,11 @@ export interface View<K, V> {
   readonly name: string
   /** True if callers wait for the view's changes, so the sink must not delay them to form larger batches. */
   readonly isAwaited?: boolean
+  /**
+   * Age (ms) from which records produce no operations. When the view is built again, the sink skips the records before
+   * the first one with a timestamp within this time. By default, the sink reads the whole log.
+   */
+  readonly neededMs?: number
   /** @param value null when the key was deleted */
   operationsFor(partition: number, key: K, value: V | null, context?: ViewContext): ViewOperation[]
   /**

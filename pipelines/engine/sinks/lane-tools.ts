@@ -26,6 +26,10 @@ export interface LaneTools {
   readonly confirmOwnership: (partition: TopicPartition) => Promise<void>
   /** Returns the offset before which the log still has all records that it had in this leader epoch. */
   readonly epochEnd: (partition: TopicPartition, leaderEpoch: number) => Promise<number>
+  /**
+   * Returns the offset of the first record whose timestamp is `since` (epoch ms) or later; undefined if there is none.
+   */
+  readonly offsetSince: (partition: TopicPartition, since: number) => Promise<number | undefined>
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
 }
 
@@ -58,12 +62,18 @@ export function laneTools({ transport, group, seat, serdes }: LaneToolsDeps): (t
     return ends.get(partitionKey(partition.topic, partition.partition)) as number
   }
 
+  async function offsetSince(partition: TopicPartition, since: number): Promise<number | undefined> {
+    const found = await transport.offsetsSince([partition], since)
+    return found.get(partitionKey(partition.topic, partition.partition))
+  }
+
   return (topic) => {
     const value = serdes.codecFor(topic)
     return {
       factsOf,
       confirmOwnership,
       epochEnd,
+      offsetSince,
       newQueue: (isMissing) => partitionQueue({ key: topic.key, value, isMissing }),
       loadSchema: serdes.schemas.load,
     }

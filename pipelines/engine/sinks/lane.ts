@@ -42,7 +42,7 @@ export interface LaneDeps extends LaneTools {
   readonly metrics: SinkMetrics
   /** Stores records that cannot be used; if undefined, such records are only counted. */
   readonly deadLetters: ((bad: readonly BadRecord[]) => Promise<void>) | undefined
-  readonly runtime: Pick<Runtime, 'random' | 'log'>
+  readonly runtime: Pick<Runtime, 'now' | 'random' | 'log'>
 }
 
 /**
@@ -143,10 +143,18 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   async function open(): Promise<() => void> {
     const facts = await deps.factsOf(partition)
     const next = await target.open(partition, facts)
-    return () => opened(facts, next)
+    const first = next ?? (await firstNeeded(facts))
+    return () => opened(facts, next, first)
   }
 
-  function opened(facts: PartitionFacts, next: number | undefined): void {
+  /** Returns the offset of the first record that a target without data of the partition needs. */
+  async function firstNeeded({ start, end }: PartitionFacts): Promise<number> {
+    if (target.neededMs === undefined) return start
+    // Records that are appended after the end was read are needed, so the end is a safe offset if no record is found.
+    return (await deps.offsetSince(partition, runtime.now() - target.neededMs)) ?? end
+  }
+
+  function opened(facts: PartitionFacts, next: number | undefined, first: number): void {
     if (state !== 'opening') return
     become('running')
     applied = next
@@ -156,7 +164,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     isOwnedElsewhere = false
     if (next !== undefined) lost.note(next, facts.start)
     log.info({ ...partition, target: target.name, next, start: facts.start, end: facts.end }, 'sink_partition_opened')
-    const from = Math.max(next ?? facts.start, facts.start)
+    const from = Math.max(first, facts.start)
     leaderEpoch = from === facts.committed?.offset ? facts.committed.leaderEpoch : undefined
     fetcher.assign(partition, from, 'earliest', leaderEpoch)
   }

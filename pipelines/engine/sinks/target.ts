@@ -20,6 +20,11 @@ export interface SinkTarget {
    * data. Undefined means never.
    */
   readonly probeEveryMs?: number
+  /**
+   * Age (ms) from which records change nothing in the target. A partition of which the target contains nothing is then
+   * read from the first record with a timestamp within this time. By default, it is read from the log's beginning.
+   */
+  readonly neededMs?: number | undefined
   /** Metadata that is stored with the committed offsets and passed back to `open`. */
   readonly commitMetadata?: string
   /** True if the target is partitioned like its topics. These topics then need equal partition counts. */

@@ -146,6 +146,7 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
     collectMs: view.isAwaited ? 0 : COLLECT_MS,
     probeEveryMs: PROBE_EVERY_MS,
     needsEqualPartitions: true,
+    neededMs: view.neededMs,
     open,
     prepare,
   }

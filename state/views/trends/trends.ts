@@ -41,10 +41,15 @@ export const TRENDS_VIEW = 'trends'
 
 /**
  * Age at which a list is no longer written to the view. No reader serves a list that is older than 3 minutes, and the
- * clocks of two processes may differ by a minute. A sink that rebuilds the view reads the lists of the last hour. If it
- * also wrote them, readers would wait for a minute or longer.
+ * clocks of two processes may differ by a minute.
  */
 const MAX_AGE_MS = 300_000
+
+/**
+ * Age of the oldest records that a sink reads when it rebuilds the view. Records have the timestamp of the window's end,
+ * and a posted list has the time at which it was posted, which is later.
+ */
+const NEEDED_MS = 2 * MAX_AGE_MS
 
 /** Number of entries of a list that are served; see docs/services/trends.md#lists. */
 export const SERVED_ENTRIES = 30
@@ -89,7 +94,7 @@ export interface CandidateList extends Versioned, Head {
   readonly candidates: readonly Candidate[]
 }
 
-export const trendsView: View<number, TrendListBytes> = { name: TRENDS_VIEW, operationsFor }
+export const trendsView: View<number, TrendListBytes> = { name: TRENDS_VIEW, neededMs: NEEDED_MS, operationsFor }
 
 function operationsFor(partition: number, _woeid: number, list: TrendListBytes | null, context?: ViewContext): ViewOperation[] {
   // Lists are never deleted, so their topics have no tombstones.

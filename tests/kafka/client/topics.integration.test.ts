@@ -62,6 +62,26 @@ test('the end offset is the high watermark, which includes open transactions, an
   await open.abort()
 })
 
+test('the offset since a time is that of the first record with this timestamp or a later one', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport)
+  const producer = await newProducer(transport)
+  const value = Buffer.from('value')
+  const place = { topic, partition: 0 }
+  const now = Date.now()
+  const appendAt = (timestamp: number) => producer.appender(topic, 0).append(timestamp, null, 0, 0, value, 0, value.length)
+  for (const age of [5_000, 2_000, 3_000]) appendAt(now - age)
+  await commit(producer)
+  appendAt(now - 1_000)
+  await commit(producer)
+  const since = async (time: number) => (await transport.offsetsSince([place], time)).get(partitionKey(topic, 0))
+  // The commit marker has offset 3.
+  expect([await since(0), await since(now - 5_000), await since(now - 4_000), await since(now - 2_000)]).toEqual([0, 0, 1, 1])
+  expect(await since(now - 1_999.5)).toBe(4)
+  expect(await since(now + 1)).toBeUndefined()
+  expect(await since(-1)).toBe(0)
+})
+
 test('connecting to an address without a listener fails with an error that says what to check', async () => {
   const address = `127.0.0.1:${await freePort()}`
   const transport = kafkaTransport({ brokers: [address], clientId: 'test' }, { runtime: systemRuntime(silent) })

@@ -129,6 +129,14 @@ test('keys, values, timestamps and headers are read back as written', async () =
   expect([highWatermark, fetchedAt]).toEqual([2, 1_000])
 })
 
+test('the offset since a time is that of the first record with this timestamp or a later one', async () => {
+  const { transport, broker } = opened()
+  const place = { topic: 't', partition: 1 }
+  for (const timestamp of [10, 30, 20]) broker.append('t', 1, { timestamp, key: null, value: null, headers: [] })
+  const since = async (time: number) => (await transport.offsetsSince([place], time)).get('t-1')
+  expect([await since(0), await since(11), await since(30), await since(31)]).toEqual([0, 1, 1, undefined])
+})
+
 test('a poll waits for records, and an empty response proves that the reader has caught up', async () => {
   const { transport, broker } = opened(1)
   const fetcher = transport.fetcher()

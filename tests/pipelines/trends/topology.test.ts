@@ -236,9 +236,12 @@ test('a window ends at the whole minute, and a list at a half minute includes th
   advanceTo(driver, START + 51 * SECOND)
   send(driver, { hashtags: ['second minute'] })
   driver.advanceWallClock(SECOND)
-  const snapshots = driver.read(trendOutput).map(({ value }) => value as TrendOutput)
+  const records = driver.read(trendOutput)
+  const snapshots = records.map(({ value }) => value as TrendOutput)
   expect(snapshots).toHaveLength(551)
   expect(snapshots.every(({ entries, window_end }) => entries.length === 0 && window_end % MINUTE === 0)).toBe(true)
+  // The sink finds recent lists by the timestamps of their records.
+  expect(records.every(({ timestamp }, index) => timestamp >= snapshots[index].window_end)).toBe(true)
   driver.advanceWallClock(30 * SECOND)
   const renewals = driver.read(trendRenewals).map(({ value }) => value as TrendOutput)
   const last = renewals.filter(({ woeid }) => woeid === NEW_YORK).at(-1)!

@@ -13,6 +13,7 @@ const PASSING_ERRORS: ReadonlySet<string> = new Set(['NOT_COORDINATOR', 'COORDIN
 const NO_OFFSET = -1n
 const NO_EPOCH = -1
 const EARLIEST = -2n
+const LATEST = -1n
 const READ_COMMITTED = 1
 const NO_THROTTLE = 0
 
@@ -309,11 +310,12 @@ export function listOffsets({ body, reply }: ClientRequest, broker: SimulatedBro
     const partitions = topic.readArray((entry) => {
       const index = entry.readInt32()
       const epoch = entry.readInt32()
-      const isEarliest = entry.readInt64() === EARLIEST
+      const timestamp = entry.readInt64()
+      if (timestamp !== EARLIEST && timestamp !== LATEST) throw new Error('simulated brokers do not search for timestamps')
       let offset = -1
       const code = codeFrom(() => {
         const log = leading(cluster, broker, name, index, epoch)
-        if (isEarliest) offset = log.start
+        if (timestamp === EARLIEST) offset = log.start
         else offset = stableOnly ? log.lastStable : log.highWatermark
       })
       return { index, code, offset }

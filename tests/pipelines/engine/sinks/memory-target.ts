@@ -14,7 +14,7 @@ interface Held {
 }
 
 /** Creates an in-memory target that stores its offsets, like a real target, and can be made to fail. */
-export function memoryTarget(limits: Partial<BatchLimits> = {}) {
+export function memoryTarget({ neededMs, ...limits }: Partial<BatchLimits> & Pick<SinkTarget, 'neededMs'> = {}) {
   const partitions = new Map<string, Held>()
   const control = {
     /** While true, opening a partition and writing fail. */
@@ -63,6 +63,7 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
     limits: { maxRecords: 10, maxBytes: 1_000_000, lingerMs: 0, ...limits },
     probeEveryMs: 20,
     commitMetadata: 'memory',
+    neededMs,
     async open({ topic, partition }, facts) {
       refuseWhenDown()
       control.facts.set(partitionKey(topic, partition), facts)

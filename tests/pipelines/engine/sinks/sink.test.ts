@@ -34,6 +34,10 @@ function world(limits: Parameters<typeof memoryTarget>[0] = {}) {
     broker.append('notes', partition, { timestamp: 5, key, value, headers: [] })
   }
 
+  function appendAt(timestamp: number, text: string): void {
+    broker.append('notes', 0, { timestamp, key: Buffer.from('key'), value: noteBytes(text), headers: [] })
+  }
+
   function run(memberId = 'one', deadLetters = true, transport: Transport = memoryTransport(broker)): Sink {
     const seat = loneSeat(transport, 'copier', memberId)
     const sink = createSink(
@@ -45,7 +49,7 @@ function world(limits: Parameters<typeof memoryTarget>[0] = {}) {
     return sink
   }
 
-  return { broker, registry, memory, append, appendBytes, run, control: memory.control }
+  return { broker, registry, memory, append, appendBytes, appendAt, run, control: memory.control }
 }
 
 function noteBytes(text: string, schemaId = 1): Buffer {
@@ -54,6 +58,8 @@ function noteBytes(text: string, schemaId = 1): Buffer {
   return Buffer.from(out.buffer.subarray(0, out.length))
 }
 
+/** Age of the oldest records that a target needs, if it does not need the whole log. It outlasts every test. */
+const RECENT_MS = 600_000
 /** Time limit for a condition. It is generous, because the machine may be busy. */
 const DEADLINE_MS = 4_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 10 })
@@ -128,6 +134,40 @@ test('records of open transactions do not keep a target from counting as complet
   run('one', true, { ...transport, fetcher })
   append(0, 5)
   await eventually(() => control.batches.find(({ next }) => next === 5)?.completeAt).toEqual(expect.any(Number))
+})
+
+test('a target that needs only recent records is filled from the first record that is recent enough', async () => {
+  const { run, memory, appendAt } = world({ neededMs: RECENT_MS })
+  const now = Date.now()
+  for (const text of ['old', 'older']) appendAt(now - 2 * RECENT_MS, text)
+  appendAt(now, 'recent')
+  // Not the timestamp of this record decides, but its position after a recent record.
+  appendAt(now - 2 * RECENT_MS, 'delayed')
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  expect(memory.values('notes-0')).toEqual(asValues(['recent', 'delayed']))
+  memory.wipe()
+  await eventually(() => memory.values('notes-0')).toEqual(asValues(['recent', 'delayed']))
+})
+
+test('a target that needs only recent records is filled from the end of the log if the log has none', async () => {
+  const { run, memory, appendAt } = world({ neededMs: RECENT_MS })
+  appendAt(Date.now() - 2 * RECENT_MS, 'old')
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  appendAt(Date.now(), 'recent')
+  await eventually(() => memory.values('notes-0')).toEqual(asValues(['recent']))
+})
+
+test('a target that needs only recent records, but contains older ones, continues at its position', async () => {
+  const { run, memory, appendAt } = world({ neededMs: RECENT_MS })
+  appendAt(Date.now(), 'first')
+  const before = run()
+  await eventually(() => memory.values('notes-0')).toEqual(asValues(['first']))
+  await before.stop()
+  appendAt(Date.now() - 2 * RECENT_MS, 'old')
+  run('two')
+  await eventually(() => memory.values('notes-0')).toEqual(asValues(['first', 'old']))
 })
 
 test('tombstones reach the target', async () => {

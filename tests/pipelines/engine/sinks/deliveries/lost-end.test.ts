@@ -49,6 +49,7 @@ async function lane(committed?: CommittedOffset, epochEnd = 100) {
     factsOf: async () => ({ start: 0, end: 100, committed, topicId: 'id', isBeyondEnd: async () => false }),
     confirmOwnership: async () => {},
     epochEnd: async () => epochEnd,
+    offsetSince: async () => undefined,
     loadSchema: async () => 'not-found',
   })
 
