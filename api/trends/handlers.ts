@@ -12,6 +12,7 @@ import { bind } from '../kit/route.ts'
 import type { ServiceRoutes } from '../kit/service-routes.ts'
 import type { OpenService } from '../service.ts'
 import { trendsErrors } from './errors.ts'
+import { freshnessProbe } from './freshness.ts'
 import type { BlockedTerms } from './hidden/blocked-terms.ts'
 import { hiddenTerms } from './hidden/hidden.ts'
 import { blockingRoutes } from './hidden/part.ts'
@@ -80,7 +81,12 @@ export function trendsHandlers({ views, tables, facts, blocked, metrics, now, mo
     isUserId: isDecimalUserId,
     description: 'Lists of the terms that people are talking about now, by location. The lists are updated twice a minute.',
     errors: Object.values(trendsErrors),
-    probes: [viewProbe(views, facts, TRENDS_VIEW, trendOutput), viewProbe(views, facts, INTERESTS_VIEW, userInterests), ...blocked.probes],
+    probes: [
+      viewProbe(views, facts, TRENDS_VIEW, trendOutput),
+      viewProbe(views, facts, INTERESTS_VIEW, userInterests),
+      freshnessProbe(lists, now),
+      ...blocked.probes,
+    ],
     stopping: streams.stop,
     routes: [
       bind(listRoute, async ({ query, caller }) => {

@@ -282,3 +282,23 @@ test('new lists are shown after the clock was set back', async () => {
   putList({ window_end: START + 1, entries: terms(2) })
   expect((await get('/v1/trends')).body.trends).toHaveLength(2)
 })
+
+test('/readyz names the lists as degraded while the worldwide list is too old, also if it has left the view meanwhile', async () => {
+  const { get, putList, redis, clock } = await trendsApi()
+  const degraded = async () => {
+    const { status, body } = await get('/readyz')
+    return [status, body.degraded]
+  }
+  expect(await degraded()).toEqual([200, []])
+  putList()
+  clock.now = START + 3 * MINUTE_MS
+  expect(await degraded()).toEqual([200, []])
+  clock.now += 1
+  await expect.poll(degraded).toEqual([200, [{ name: 'trend lists' }]])
+  redis.flush()
+  clock.now += 2 * SECOND_MS
+  await expect.poll(degraded).toEqual([200, expect.arrayContaining([{ name: 'view trends' }, { name: 'trend lists' }])])
+  redis.caughtUp('trends', 4)
+  putList()
+  await expect.poll(degraded).toEqual([200, [{ name: 'view interests' }]])
+})
