@@ -1,8 +1,11 @@
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, test } from 'vitest'
 import { seededRandom } from '../../tools/random/random.ts'
 import { aliasRace } from '../api/links/alias-race.ts'
 import { type LinksSystem, startLinksSystem } from '../api/links/system.ts'
+import { chaosHome } from './config.ts'
+import { keepLines } from './keep-logs.ts'
 import { announce, SETUP_TIMEOUT_MS, say, settings } from './rounds.ts'
 
 const { seed, rounds } = settings
@@ -18,6 +21,12 @@ beforeAll(async () => {
   announce()
   system = await startLinksSystem()
 }, SETUP_TIMEOUT_MS)
+
+afterEach(async ({ task }) => {
+  if (task.result?.state !== 'fail') return
+  const processes = { deciding: system.worker, api0: system.apis[0], api1: system.apis[1] }
+  say(`logs: ${await keepLines(system.folder.path, processes, join(chaosHome(), `alias-${seed}`))}`)
+})
 
 afterAll(async () => {
   await system?.folder.finish()
