@@ -56,7 +56,7 @@ export async function askLeaders<Asked extends TopicPartition>(
       for (const [key, { errorCode, offset }] of answers) {
         const reason = errorName(errorCode)
         if (reason === 'NONE') found.set(key, offset)
-        // Like the Java client, this client asks again after an error that the broker cannot explain.
+        // Like the Java client, this client asks again after UNKNOWN_SERVER_ERROR.
         else if (classify(reason) === 'fatal' && reason !== 'UNKNOWN_SERVER_ERROR') throw fatal(reason, `${doing} of ${key}`)
         else missing = reason
         if (classify(reason) === 'stale-leader') isRefused = true

@@ -57,11 +57,11 @@ export function openAssignment(): Assignment {
   let owned: readonly TopicPartition[] = []
   /** Number of times that `owned` was set. */
   let version = 0
-  /** The version of `owned` in the last confirmed report. */
+  /** The version of `owned` in the last confirmed report; undefined if the next report must be full. */
   let reported: number | undefined
   /**
-   * Number of calls of `forgetReported`. If it has changed since a report was created, that report must not be
-   * confirmed.
+   * Number of calls of `forgetReported`. If it has changed since a report was created, the confirmation of that report
+   * is ignored.
    */
   let lastForgotten = 0
 
