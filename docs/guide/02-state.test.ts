@@ -106,9 +106,9 @@ test('a bike is inspected after 100 km, and then the distance is counted from 0 
 /*
  * ## Partitions of state
  *
- * The build function runs once per task, so every task has its own stores and sees only the keys of its own partition.
- * Therefore, processors need no locks, and the state can grow with the number of partitions. If the state needs a
- * different key from the records, you need a second stage (chapter 3). Tests read a task's store with
+ * The build function runs once per task, so every task has its own stores, which contain only the keys of its own
+ * partition. Therefore, processors need no locks, and the state can grow with the number of partitions. If the state
+ * needs a different key from the records, you need a second stage (chapter 3). Tests read a task's store with
  * `driver.store(name, partition)`.
  */
 test('each partition has its own part of the state', () => {
@@ -125,9 +125,9 @@ test('each partition has its own part of the state', () => {
  * ## A restart
  *
  * The engine writes changed state to RocksDB together with the source offsets and the position in the changelog, in one
- * atomic batch. A worker that restarts therefore knows exactly how old its state is, and reads only the changes that it
- * lacks. If the state folder is lost, the worker reads the whole changelog. The state is the same in both cases, and
- * the following test covers both.
+ * atomic batch. The position in the changelog shows exactly which changes the state lacks, and a restarted worker reads
+ * only these changes. If the state folder is lost, the worker reads the whole changelog. The state is the same in both
+ * cases, and the following test covers both.
  */
 test.each([false, true])('the state survives a restart (folder lost: %s)', (wipeState) => {
   const driver = testDriver(brakeChecks)

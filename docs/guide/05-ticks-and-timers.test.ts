@@ -134,7 +134,7 @@ test('a tick with the clock `wall` needs no input, and first runs at the first m
 /*
  * Every task runs its own ticks, and there is one task for each partition. With four partitions, this heartbeat runs
  * four times a minute. Work that must happen once for the whole topology belongs in a stage with a single partition.
- * The next chapter shows how such a stage knows that all input up to a time has arrived.
+ * The next chapter shows how such a stage finds out that all input up to a time has arrived.
  */
 test('every task runs its own ticks', () => {
   const driver = testDriver(heartbeat, { startAt: START + 1, partitions: { locks: 4 } })

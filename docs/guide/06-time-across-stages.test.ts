@@ -3,9 +3,9 @@
  *
  * Every minute the city wants a list of its three busiest stations. This takes three stages: the first gets rides
  * keyed by bike, the second counts them by station, and the third ranks the stations in a single task. When is a
- * minute's list complete? The last stage sees counts arrive and cannot know whether more are on their way. The task
- * that counts a station may be slow, or restarting, or on a machine that has just died. If the last stage used its own
- * wall clock, it would publish a list without that station, and no error would show it.
+ * minute's list complete? The counts that the last stage has received do not show whether more are on their way. The
+ * task that counts a station may be slow, or restarting, or on a machine that has just died. If the last stage used its
+ * own wall clock, it would publish a list without that station, and no error would show it.
  *
  * Therefore, only the first stage uses the wall clock, and it passes the time on to the later stages. You need chapters
  * 3 to 5.
@@ -137,7 +137,7 @@ test('every minute has one list, which is empty if nothing happened', () => {
  * The worker is down from 12:00 to 12:02, and the rides of 12:01 wait in Kafka. If each stage used its own wall clock,
  * it would now publish the rides counted so far and add the others to the wrong minute. Instead, the first stage sends
  * the marker for 12:02 only when the backlog is processed, so each later stage gets all of its input before the marker.
- * The marker for 12:01 is skipped, because the engine does not know which records had arrived by then.
+ * The marker for 12:01 is skipped, because the engine cannot tell afterwards which records had arrived by then.
  */
 test('a backlog is counted before the list for its minute is published', () => {
   const driver = testDriver(busyStations, { startAt: START, commit: 'manual' })

@@ -75,7 +75,8 @@ beforeAll(async () => {
  *
  * In this project, you do not even need these lines. List your service in `pipelines/services.ts`, and
  * `pipelines/main.ts` runs its topologies in one process with those of other services. All topologies of a process
- * share one database. `npm start` starts such processes; in production, each of them runs in its own container.
+ * share its databases (see the end of chapter 2). `npm start` starts such processes; in production, each of them runs
+ * in its own container.
  *
  * This chapter uses two more options: `log`, because the default log writes JSON lines to stdout, and `healthPort`, the
  * port on which the worker answers HTTP requests (0 selects a free port).

@@ -86,8 +86,8 @@ const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeou
  * - `not-ready`: the partition is being moved or restored, so ask again
  *
  * Queries return only committed state, never intermediate state of a transaction that may still be aborted.
- * `state.position` has the offsets up to which the state includes the input. `state.behind` is the number of input
- * records that the state lacked when the worker last checked the end of the log. Queries do not interrupt processing.
+ * `state.position` has the offsets up to which the state includes the input. `state.behind` is the number of offsets
+ * between this position and the end of the input at the worker's last fetch. Queries do not interrupt processing.
  */
 test('an answer has a typed value and the position of the state from which it was read', async () => {
   const { worker } = await startProcess()
