@@ -5,7 +5,6 @@ import { directOutput, STDOUT } from '../runtime/log-output.ts'
 import { lowerPriority } from '../runtime/lower-priority.ts'
 import { type StopSignals, stopSignals } from '../runtime/stop-signals.ts'
 import { systemRuntime } from '../runtime/system.ts'
-import { erasureTimes } from '../state/erasure.ts'
 import { withReplaceableState } from '../state/stores/replaceable-state.ts'
 import type { StateBackend } from '../state/stores/store.ts'
 import { type PipelinesConfig, readPipelinesConfig } from './config.ts'
@@ -15,16 +14,16 @@ import {
   type EngineMetrics,
   endedProcesses,
   erasableState,
+  keptStateMs,
   memberIdentity,
-  periodicJob,
   type Runner,
   type SinkGroup,
   type SinkSeat,
   sinkGroup,
   startHost,
+  stateScrub,
   workerRunner,
 } from './engine/index.ts'
-import { keepStateMsOf } from './keep-state.ts'
 import { declaredTopologies } from './service.ts'
 import { pipelineServices } from './services.ts'
 import { sinkGroupIds } from './sink-groups.ts'
@@ -80,16 +79,12 @@ async function runServices(config: PipelinesConfig, { backend, apartOf, signals 
   }
 
   function runners(metrics: EngineMetrics, address: string): Runner[] {
-    const stateScrub = periodicJob(
-      { name: 'state-scrub', everyMs: erasureTimes(config.eraseWithinMs).scrubEveryMs, run: async () => void (await backend.scrub()) },
-      runtime,
-    )
     const own = services.flatMap(({ service, resources }) => {
       const workers = service
         .topologies(() => resources)
         .map((topology) => {
           const { guarantee, compression, keepPlaceOnStop, warmUpMaxMs } = config
-          const keepStateMs = keepStateMsOf(config, apartOf?.(topology.name) !== undefined)
+          const keepStateMs = keptStateMs(config.keepStateMs, config.eraseWithinMs, apartOf?.(topology.name) !== undefined)
           const settings = { guarantee, compression, keepStateMs, keepPlaceOnStop, warmUpMaxMs }
           const onCommit = (seconds: number) => metrics.observeCommit(topology.name, seconds)
           const deps = { transport, registry, backend, identity: identity(topology.name), runtime, onCommit, address, hasEnded }
@@ -99,7 +94,7 @@ async function runServices(config: PipelinesConfig, { backend, apartOf, signals 
       const sinks = service.sinks.map((sink) => sink.open({ ...context, resources }, seatOf(sink.name, address)))
       return [...workers, ...sinks, ...(service.jobs?.(context) ?? [])]
     })
-    return apartOf === undefined ? own : [...own, stateScrub]
+    return apartOf === undefined ? own : [...own, stateScrub(backend, config.eraseWithinMs, runtime)]
   }
 
   // An open transport would keep the process alive after a failed start, so that nothing would restart it.

@@ -61,9 +61,16 @@ export async function answersOk(url: string, path: string): Promise<boolean> {
   return response.ok
 }
 
-/** @param urls one or several addresses, separated by commas. Clients use the first one that responds */
-async function isRegistryHealthy(urls: string): Promise<boolean> {
-  return Promise.any(urls.split(',').map((url) => answersOk(url.trim(), '/subjects')))
+/**
+ * @param urls one or several addresses, separated by commas. Clients use the first one that gives a usable answer
+ * @throws Error if no address responds
+ */
+export async function isRegistryHealthy(urls: string): Promise<boolean> {
+  const checks = urls.split(',').map((url) => answersOk(url.trim(), '/subjects'))
+  const results = await Promise.allSettled(checks)
+  return results.some(({ status }) => status === 'fulfilled')
+    ? results.some((result) => result.status === 'fulfilled' && result.value)
+    : await checks[0]
 }
 
 /**

@@ -111,6 +111,7 @@ export type { QueryAnswer, QueryRange, RangeAnswer, StateQueries, StateView } fr
 export { QueryError } from './queries/query-error.ts'
 export type { StateEntry, StatePage } from './queries/state-range.ts'
 export { endedProcesses } from './worker/ended-processes.ts'
+export { keptStateMs, stateScrub } from './worker/erasable-state.ts'
 export { type Host, type HostDeps, type HostOptions, startHost } from './worker/host.ts'
 export type { EngineMetrics } from './worker/introspection.ts'
 export { memberIdentity } from './worker/member-identity.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readPipelinesConfig } from '../../pipelines/config.ts'
-import { keepStateMsOf } from '../../pipelines/keep-state.ts'
+import { keptStateMs } from '../../pipelines/engine/index.ts'
 import { erasureTimes } from '../../state/erasure.ts'
 
 const HOUR_MS = 3_600_000
@@ -23,7 +23,9 @@ test('with a shorter time limit for erasures, blobs are touched more often', () 
 
 test('if a partition has moved away, its erasable state is deleted early enough for the next scrub to erase it in time', () => {
   const config = readPipelinesConfig({})
-  expect(keepStateMsOf(config, true) + erasureTimes(config.eraseWithinMs).scrubEveryMs).toBeLessThanOrEqual(config.eraseWithinMs / 2)
-  expect(keepStateMsOf(config, false)).toBe(HOUR_MS)
-  expect(keepStateMsOf(readPipelinesConfig({ STATE_KEEP_MINUTES: '1' }), true)).toBe(60_000)
+  expect(keptStateMs(config.keepStateMs, config.eraseWithinMs, true) + erasureTimes(config.eraseWithinMs).scrubEveryMs).toBeLessThanOrEqual(
+    config.eraseWithinMs / 2,
+  )
+  expect(keptStateMs(config.keepStateMs, config.eraseWithinMs, false)).toBe(HOUR_MS)
+  expect(keptStateMs(60_000, config.eraseWithinMs, true)).toBe(60_000)
 })

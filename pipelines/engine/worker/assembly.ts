@@ -51,7 +51,7 @@ const LEAST_DEFAULT_CACHE_BYTES = 4 * 1024 * 1024
  * How long unused state is kept. An hour is enough to upgrade a host. Older state is of little use, because most of its
  * changelog must be read again.
  */
-const DEFAULT_KEEP_STATE_MS = 3_600_000
+export const DEFAULT_KEEP_STATE_MS = 3_600_000
 /** Default of `warmUpMaxMs`. It can be long, because processing does not wait for a warm-up. */
 const DEFAULT_WARM_UP_MAX_MS = 1_800_000
 /**

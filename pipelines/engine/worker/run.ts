@@ -8,12 +8,15 @@ import { stopSignals } from '../../../runtime/stop-signals.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import type { StateQueries } from '../queries/queries.ts'
 import type { Topology } from '../topology/topology.ts'
+import { DEFAULT_KEEP_STATE_MS } from './assembly.ts'
 import { endedProcesses } from './ended-processes.ts'
+import { DEFAULT_ERASE_WITHIN_MS, keptStateMs, stateScrub } from './erasable-state.ts'
 import { type HostOptions, startHost } from './host.ts'
 import { memberIdentity } from './member-identity.ts'
 import { createWorker, type Worker, type WorkerStatus } from './worker.ts'
 import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { workerRunner } from './worker-runner.ts'
+import { erasableState } from './worker-topics.ts'
 
 export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'topology'> {
   /** Addresses (`host:port`) of some brokers of the cluster, as an array or as a comma-separated string. */
@@ -31,6 +34,12 @@ export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'to
    * @default 256 MiB
    */
   readonly memoryBudgetBytes?: number
+  /**
+   * Time, in ms, within which replaced and deleted values of erasable stores disappear from the state folder. The
+   * worker rewrites the database of these stores at intervals of a quarter of this time.
+   * @default 1 h
+   */
+  readonly eraseWithinMs?: number
   /** Client id, TLS, SASL and timeouts of the Kafka client. */
   readonly kafka?: Omit<Partial<KafkaOptions>, 'brokers'>
   /** The log of the worker. @default JSON lines of level info and above on stdout */
@@ -91,16 +100,23 @@ export async function run(topology: Topology, options: RunOptions): Promise<Runn
   const folder = options.stateFolder
   const started = Promise.withResolvers<Started>()
   const signals = options.stopOnSignals === true ? stopSignals() : undefined
+  const { eraseWithinMs = DEFAULT_ERASE_WITHIN_MS } = options
+  if (!(eraseWithinMs > 0)) throw new Error('eraseWithinMs must be a positive number of milliseconds')
+  const apartOf = erasableState([topology])
+  const keepStateMs = keptStateMs(options.keepStateMs ?? DEFAULT_KEEP_STATE_MS, eraseWithinMs, apartOf !== undefined)
   const done = withReplaceableState(
-    { folder, memoryBudgetBytes: options.memoryBudgetBytes },
+    { folder, memoryBudgetBytes: options.memoryBudgetBytes, apartOf },
     (reason) => runtime.log.error({ err: reason, folder }, 'state_deleted'),
     async (backend) => {
       const transport = await connect(topology, options, runtime)
+      const scrub = apartOf && stateScrub(backend, eraseWithinMs, runtime)
       try {
-        const worker = await start(topology, options, { transport, backend, runtime })
+        const worker = await start(topology, { ...options, keepStateMs }, { transport, backend, runtime })
+        await scrub?.start()
         started.resolve(worker)
         await worker.done
       } finally {
+        await scrub?.stop()
         await transport.close()
       }
     },

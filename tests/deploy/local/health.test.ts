@@ -33,6 +33,9 @@ test('the reason why a server is unhealthy names the fault, without the password
   expect(await healthFault('registry', `http://user:wrong@${host}`)).toBe('it answers the health check with an error')
 })
 
-test('the registry is healthy if one of several addresses responds', async () => {
+test('the registry is healthy if one of several addresses gives a usable answer', async () => {
   expect(await isHealthy('registry', `http://127.0.0.1:1, http://user:pass%2Fword@${host}`)).toBe(true)
+  expect(await isHealthy('registry', `http://user:wrong@${host}, http://user:pass%2Fword@${host}`)).toBe(true)
+  expect(await isHealthy('registry', `http://127.0.0.1:1, http://user:wrong@${host}`)).toBe(false)
+  expect(await healthFault('registry', `http://127.0.0.1:1, http://127.0.0.1:2`)).toBe('bad port')
 })

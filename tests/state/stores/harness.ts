@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -7,6 +7,7 @@ import type { ValueFormat } from '../../../schemas/topic.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import { openRocksdbBackend } from '../../../state/stores/rocksdb-backend.ts'
 import type { ChangelogWriter, EngineStore, RecordSlot, StateBackend, StateColumn, StateSession } from '../../../state/stores/store.ts'
+import { contentOf } from '../../stack/content-of.ts'
 
 export const TOPOLOGY = 'orders'
 export const PARTITION = 3
@@ -75,10 +76,10 @@ export function put(column: StateColumn, key: string, value: string | null): voi
   column.put(keyBytes, 0, keyBytes.length, valueBytes, 0, valueBytes?.length ?? 0)
 }
 
-/** Returns true if any file in the folder contains the text. */
+/** Returns true if any file in the folder contains the text. Files may be deleted meanwhile. */
 export function isOnDisk(folder: string, text: string): boolean {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
-  return files.some((entry) => readFileSync(join(entry.parentPath, entry.name)).includes(text))
+  return files.some((entry) => contentOf(join(entry.parentPath, entry.name)).includes(text))
 }
 
 /** Creates a value format without a schema. */

@@ -4,12 +4,17 @@ import { registryClient } from '../../../../kafka/registry.ts'
 import { avroValue, keyedStore, type RunOptions, run, type Topic, topology, utf8 } from '../../../../pipelines/engine/index.ts'
 import { memoryRegistry } from '../../../../pipelines/engine/testing.ts'
 import { silentLog } from '../../../../runtime/system.ts'
+import { commit, connected, newProducer } from '../../../kafka/client/harness.ts'
 import { guardedFolder } from '../../../stack/folder.ts'
 import { testStack, uniqueName } from '../../../stack/index.ts'
+import { isOnDisk } from '../../../state/stores/harness.ts'
 import { until } from '../harness.ts'
 import { textTopic } from '../words.ts'
 
 const SHORT_DEADLINE_MS = 300
+const ERASE_WITHIN_MS = 2_000
+/** A value that no file contains by chance. */
+const SECRET = 'the secret that nobody may find'
 
 let brokers: string
 
@@ -59,6 +64,36 @@ test('a worker without a port runs, answers queries and stops', async () => {
   await worker.stop()
   expect(await worker.done).toBeUndefined()
   expect(worker.queries).toBeUndefined()
+})
+
+test('deleted values of an erasable store disappear from the state folder', async () => {
+  const input = textTopic(uniqueName('input'), 1)
+  const keeping = topology(uniqueName('keeping'), (t) => {
+    const secrets = keyedStore('secrets', { key: utf8, value: input.value, erasable: true })
+    t.source(input).process('keep', { stores: [secrets] }, (value, ctx) => {
+      if (value === '') secrets.delete(ctx.key!)
+      else secrets.put(ctx.key!, value)
+    })
+  })
+  const given = options({ eraseWithinMs: ERASE_WITHIN_MS })
+  const worker = await run(keeping, given)
+  onTestFinished(worker.stop)
+  const transport = await connected(brokers)
+  const producer = await newProducer(transport)
+  const send = async (text: string) => {
+    const [key, value] = [Buffer.from('key'), Buffer.from(text)]
+    producer.appender(input.name, 0).append(Date.now(), key, 0, key.length, value, 0, value.length)
+    await commit(producer)
+  }
+  const holds = () => isOnDisk(given.stateFolder, SECRET)
+  await send(SECRET)
+  await until(holds, 'the value is in a file', 60_000)
+  await send('')
+  await until(() => !holds(), 'the value has disappeared from all files', 60_000)
+})
+
+test('if the time for erasure is not positive, the start fails', async () => {
+  expect(await failureOf(counting(), options({ eraseWithinMs: 0 }))).toBe('eraseWithinMs must be a positive number of milliseconds')
 })
 
 test('SIGTERM stops a worker with `stopOnSignals`', async () => {
