@@ -24,7 +24,7 @@ export interface SeenSetCost {
   readonly setBytes: number
   /** Share of new items that the set reports as seen. */
   readonly falsePositives: number
-  /** CPU time per lookup in µs. The set is decoded once, and this time is divided among all lookups. */
+  /** CPU time per lookup in µs. It includes an equal share of the time to decode the set, which happens only once. */
   readonly readMicroseconds: number
 }
 

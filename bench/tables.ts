@@ -141,7 +141,7 @@ async function open(folder: string) {
 
 /**
  * Looks up keys in a scattered order. Returns the CPU time per lookup in µs.
- * @param first index of the first key of the range from which the keys are taken
+ * @param first index of the first key in the range of `count` keys from which the keys are taken
  * @param isThere whether the keys have entries
  * @throws Error when a lookup contradicts `isThere`
  */

@@ -42,7 +42,7 @@ export function contents(random: () => number): () => Buffer {
 
 export function sizeOf(random: () => number): number {
   if (random() < LARGEST_SHARE) return MAX_BYTES
-  // The Box-Muller transform converts two uniform numbers to a normal one.
+  // The Box-Muller transform converts two uniformly distributed numbers into a normally distributed one.
   const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
   return Math.min(MAX_BYTES, Math.max(1, Math.round(MEDIAN_BYTES * Math.exp(SIGMA * normal))))
 }

@@ -62,7 +62,7 @@ export async function largeAtOnce({ client, create, residentBytes, from, print }
     return `${(before / MIB).toFixed(0)} → ${(peak / MIB).toFixed(0)} | ${((peak - start) / count / MIB).toFixed(1)} | ${refused || 0}`
   }
   print(
-    `\nContents of 10 MiB; resident: MiB before → peak; each: growth of the peak over ${(start / MIB).toFixed(0)} MiB, in MiB per request`,
+    `\nContents of 10 MiB; resident: MiB before → peak; each: peak minus the ${(start / MIB).toFixed(0)} MiB at the start, in MiB per request`,
   )
   print('| concurrent | created: resident | each | rejected | read: resident | each | rejected |\n|---:|---:|---:|---:|---:|---:|---:|')
   for (const count of AT_ONCE) {

@@ -3,7 +3,7 @@
  * not delay later tasks.
  */
 export interface Paced {
-  /** Latencies of the successful tasks in ms, in ascending order. Each is measured from when its task was due. */
+  /** Latencies of the successful tasks in ms, in ascending order, measured from the time at which each task was due. */
   readonly latencies: number[]
   /** Number of failed tasks by error message. */
   readonly failures: Map<string, number>

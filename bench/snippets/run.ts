@@ -75,7 +75,7 @@ async function measure(url: string, operationsUrl: string, folder: string): Prom
   const read = async () => void (await client.get(`/api/v1/pastes/${some()}`, from()))
   // Contents are prepared in advance, because generating ten megabytes takes as long as sending them.
   const ready = Array.from({ length: creationsPerSecond * seconds }, next)
-  print(`Creations and reads run concurrently for ${seconds} s. The lower bounds run before them, for a third of that time each.\n`)
+  print(`Creations and reads run concurrently for ${seconds} s. The lower bounds are measured beforehand, each for a third of this time.\n`)
   print(`|  | responses | P50 ms | P99 ms | P99.9 ms | failed |\n|---|---:|---:|---:|---:|---:|`)
   print(
     resultRow(

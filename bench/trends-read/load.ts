@@ -11,7 +11,7 @@ export interface LoadOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly connections: number
   readonly seconds: number
-  /** Folder for the file with the paths. */
+  /** Folder in which the file with the request paths is written. */
   readonly folder: string
 }
 

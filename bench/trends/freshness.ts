@@ -37,8 +37,8 @@ export interface TweetStream {
 const SEED = 11
 const STRIDE_MS = 100
 /**
- * Interval between marked terms. The renewal interval (30 s) is not a multiple of this interval, so that marked terms
- * occur at all points between two renewals.
+ * Interval between marked terms. The renewal interval (30 s) is not a multiple of this interval, so that the time from
+ * a marked term to the next renewal varies.
  */
 const MARK_EVERY_MS = 1_700
 /** Number of tweets per marked term, each by a different user: enough to put a term at the top of any city's list. */

@@ -57,7 +57,7 @@ export async function servedLists(api: string, woeids: readonly number[], end: n
  * Counts terms directly from the tweets, by the documented rules, and compares the served lists with these counts. Call
  * this function only while no term has a baseline. A baseline takes at least three hours to form, and without
  * baselines, terms are ranked by their counts.
- * @param groups all tweets that were sent, in groups that share no user
+ * @param groups all tweets that were sent, in groups. All tweets of a user are in the same group
  * @returns descriptions of the faults, at most five per region
  */
 export function listFaults(lists: ReadonlyMap<number, ListBody>, groups: Iterable<Iterable<Tweet>>): string[] {

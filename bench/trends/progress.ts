@@ -12,7 +12,7 @@ const POLL_MS = 50
 const TIMEOUT_MS = 600_000
 
 export interface Progress {
-  /** Time at which the committed offsets covered the input, epoch ms. */
+  /** Time at which the committed offsets had reached the end of the input, epoch ms. */
   readonly inputAt: number
   /**
    * Time at which every count had reached its term's state, epoch ms. After that, the pipeline only renews lists and
@@ -21,7 +21,7 @@ export interface Progress {
   readonly countedAt: number
 }
 
-/** Waits until every tweet is counted and committed. */
+/** Waits until every tweet is counted and the offsets of all tweets and counts are committed. */
 export async function untilCaughtUp(brokers: string, transport: Transport, workers: readonly WorkerProcess[]): Promise<Progress> {
   const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [brokers] })
   const deadline = Date.now() + TIMEOUT_MS

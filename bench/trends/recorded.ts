@@ -26,8 +26,8 @@ const SEED = 20121028
 const STAND_IN_USERS = 40_000
 const STAND_IN_TERMS_PER_TWEET = 5
 /**
- * Share of terms in the generated substitute that occur nowhere else, as in the recording. The remaining terms come
- * from a small vocabulary.
+ * Share of terms in the generated substitute that occur in no other tweet. It is about as high in the recording. The
+ * remaining terms come from a small vocabulary.
  */
 const STAND_IN_NEW = 0.54
 const STAND_IN_VOCABULARY = 20_000

@@ -30,8 +30,8 @@ const inSeconds = (ms: number) => (ms / MS_PER_SECOND).toFixed(1)
 
 /**
  * Fills a worker with baselines, and with terms that occurred once in the last hour. Then restarts the worker in three
- * ways: after a stop, after a kill, and after a kill with its folder deleted. Measures the memory, the time until the
- * worker is ready, the time until all lists are fresh, and how long the event loop was blocked.
+ * ways: after a stop, after a kill, and after a kill with its state folder deleted. Measures the memory, the time until
+ * all tasks of the worker are running, the time until all lists are fresh, and how long the event loop was blocked.
  */
 export async function measureRestart(servers: BenchServers, options: RestartOptions, say: Say): Promise<void> {
   const transport = benchTransport(servers.addresses.kafka)

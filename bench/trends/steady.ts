@@ -127,8 +127,8 @@ function watchAges(api: string): { stop(): Promise<number> } {
     }
   }
   const watching = watch()
-  // If the measurement fails, nothing calls `stop`, and the API is stopped. The reads then fail as well, and their
-  // error must not hide the first one.
+  // If the measurement fails, nothing calls `stop`, and the API is stopped. The reads then fail as well, but their
+  // error must not hide the error of the measurement.
   watching.catch(() => undefined)
   return {
     async stop() {

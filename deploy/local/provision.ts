@@ -46,7 +46,7 @@ export async function provisionTopics(
     { ...readKafkaSecurity(), brokers: brokers.split(','), clientId: 'millrace-start' },
     { runtime: systemRuntime() },
   )
-  // Otherwise, the requests would be retried for two minutes after the brokers have stopped.
+  // If the transport stayed open, the requests would be retried for two minutes after the brokers have stopped.
   const close = () => void transport.close()
   signal?.addEventListener('abort', close)
   try {

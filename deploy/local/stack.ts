@@ -63,7 +63,8 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress) 
   /** Stops all components in reverse start order, even during a start. External servers are not stopped. */
   async function stop(): Promise<void> {
     stopping = true
-    // The servers are still running, so the creation of topics ends after its current request.
+    // The creation of topics ends with the request that is in progress. This request ends soon, because the servers are
+    // still running.
     provisioning.abort()
     await provisioned?.catch(() => undefined)
     processes.release()

@@ -14,8 +14,9 @@ import { unreadyParts } from './unready-parts.ts'
 const KEEP_ALIVE_MS = 2 ** 30
 const MS_PER_SECOND = 1_000
 /**
- * How long the processes have to become ready. New processes need a few seconds to build their views. After that time,
- * the start names the processes that are still not ready: a worker may restore its state for a long time.
+ * How long the start waits for the processes to become ready. New processes need a few seconds to build their views,
+ * but a worker may need much longer to restore its state. After the wait, the start prints the processes that are not
+ * ready.
  */
 const READY_TIMEOUT_MS = 60_000
 
@@ -40,8 +41,8 @@ async function main(): Promise<void> {
     const starting = stack.start()
     const parts = await Promise.race([starting, interrupted])
     if (parts) {
-      // If the stack starts no workers or no deciders, the APIs become ready only after the user has started them, so
-      // the start does not wait.
+      // If the stack starts no workers or no deciders, the user has to start these separately. The APIs become ready
+      // only after that, so the start does not wait.
       const timeoutMs = config.workers > 0 && config.deciders > 0 ? READY_TIMEOUT_MS : 0
       const unready = await report.step('readiness', () => unreadyParts(parts, { timeoutMs, isOver: () => isInterrupted }))
       if (!isInterrupted) {

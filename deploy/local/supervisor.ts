@@ -12,7 +12,7 @@ const RECOVERED_AFTER_MS = 60_000
 const MS_PER_SECOND = 1_000
 
 export interface Supervisor {
-  /** Restarts the started component whenever it ends. */
+  /** Restarts the component whenever its process ends. The component must have been started. */
   keepRunning(component: Component): void
   /**
    * Stops restarting components. Call it before you stop the first component. The function does not wait for a restart

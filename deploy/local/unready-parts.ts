@@ -8,14 +8,15 @@ const POLL_INTERVAL_MS = 500
 export interface UnreadyOptions {
   /** How long to wait until all parts are ready. With 0, each part is checked once. */
   readonly timeoutMs: number
-  /** Whether the caller no longer needs the result. The wait then ends at once. */
+  /** Returns true if the caller no longer needs the result. The wait then ends before the next check. */
   isOver(): boolean
 }
 
 /**
- * Waits until all workers and APIs accept requests, because a process that has started may still be building its views
- * or restoring its state. The servers are ready as soon as they have started.
- * @returns a line for each part that is still not ready, with the reasons
+ * Waits until all workers and APIs are ready, because a process that has started may still be building its views or
+ * restoring its state. The servers are ready as soon as they have started.
+ * @returns a line for each part that is still not ready, with the reasons; empty if the caller no longer needs the
+ * result
  */
 export async function unreadyParts(parts: readonly RunPart[], { timeoutMs, isOver }: UnreadyOptions): Promise<string[]> {
   let waiting = parts.filter(({ kind }) => kind === 'worker' || kind === 'api')

@@ -3,7 +3,7 @@ import type { WorkerRole } from '../../pipelines/service.ts'
 import { splitList } from '../../settings/variables.ts'
 import type { LocalConfig } from './config.ts'
 
-/** Returns the number of worker processes of each role; 0 when the selected pipelines have nothing for the role. */
+/** Returns the number of worker processes of each role; 0 if no selected pipeline service has this role. */
 export function workerCounts({
   workers,
   deciders,

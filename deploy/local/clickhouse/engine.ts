@@ -62,8 +62,8 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 const READ_ONLY_WITH_SETTINGS = '2'
 
 /**
- * Opens ClickHouse embedded in this process. Every request gets its own session on the same data folder, so that its
- * settings and parameters cannot affect other requests. Opening a session takes 0.3 ms. Parameters are set by `SET
+ * Opens a ClickHouse engine inside this process. Every request gets its own session on the same data folder, so that
+ * its settings and parameters cannot affect other requests. Opening a session takes 0.3 ms. Parameters are set by `SET
  * param_x` in the session, because chdb's parameter binding serializes all queries of the process.
  *
  * The rows of an INSERT are passed in a file. Inline data would end at the first blank line, and the text after that

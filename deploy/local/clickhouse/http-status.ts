@@ -19,8 +19,8 @@ const STATUS = new Map<number, number>(
 )
 
 /**
- * Returns the HTTP status that ClickHouse's HTTP interface uses for an error code; 500 for unlisted codes. A body that
- * cannot be inflated (354) counts as a client error here.
+ * Returns the HTTP status that ClickHouse's HTTP interface uses for an error code; 500 for unlisted codes. Unlike in
+ * ClickHouse, a body that cannot be inflated (354) counts as a client error.
  */
 export function statusOfError(code: number): number {
   return STATUS.get(code) ?? 500

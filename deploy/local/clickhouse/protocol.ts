@@ -29,9 +29,9 @@ const REFUSED_PARAMETERS: Readonly<Record<string, string>> = {
   decompress: "compression in ClickHouse's own block format; use Content-Encoding: gzip",
 }
 /**
- * Parameters that the engine does not get. Most of them control how a server streams, but this server responds only
- * when the query is complete. The parameters of sessions and quotas have no effect, because this server has neither.
- * `wantsGzip` reads `enable_http_compression`.
+ * Parameters that are not passed to the engine. Most of them control how a response is streamed, but this server
+ * responds only when the query is complete. The parameters of sessions and quotas have no effect, because this server
+ * has neither. `wantsGzip` reads `enable_http_compression`.
  */
 const IGNORED_PARAMETERS = new Set([
   'wait_end_of_query',

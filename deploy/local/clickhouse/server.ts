@@ -77,7 +77,7 @@ export function clickhouseServer(engine: Engine, password: string): Server {
 
   const options = { keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES }
   const server = createServer(options, (request, response) => void handle(request, response))
-  // Requests have no time limit, because long queries and large inserts may take arbitrarily long.
+  // There is no time limit for receiving a request, because the upload of a large insert may take arbitrarily long.
   server.requestTimeout = 0
   return server
 }

@@ -20,7 +20,7 @@ export interface BrokerOptions extends ServerPlace {
   readonly heapMb: number
   /** JVM options in addition to the default ones. */
   readonly javaOptions?: readonly string[]
-  /** Configuration in addition to the configuration that all brokers of the stack have. */
+  /** Broker settings that extend or override the settings that all brokers of the stack have. */
   readonly settings?: BrokerSettings
 }
 

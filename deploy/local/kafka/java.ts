@@ -14,7 +14,7 @@ const LOG_CONFIG = fileURLToPath(new URL('./log4j2.properties', import.meta.url)
 const CLUSTER_ID_BYTES = 16
 /**
  * JVM options. The parallel garbage collector pauses the broker for 5 ms instead of the serial collector's 20 ms, so
- * fewer transactions are late. The parallel collector needs no more memory. Small thread stacks save memory. The
+ * fewer transactions are delayed. The parallel collector needs no more memory. Small thread stacks save memory. The
  * perf-data file is switched off, because a killed JVM would leave it in /tmp.
  */
 const JVM_OPTIONS = ['-XX:+UseParallelGC', '-XX:-UsePerfData', '-Xss512k', '-Djava.awt.headless=true']

@@ -19,7 +19,7 @@ export interface SchemaInput {
   readonly version?: number | null
 }
 
-/** A schema that is valid, with its canonical text, and with the id and version that the client demands. */
+/** A valid schema with its canonical text, and with the id and version that the client requests, if any. */
 export interface ReadSchema {
   readonly type: AvroType
   readonly text: string
