@@ -23,7 +23,7 @@ export const trendsPageRoute = defineRoute({
   auth: { kind: 'open' },
   query: z.object({
     woeid,
-    q: text('The beginning of a word in the name of a location to look for.'),
+    q: text('Text for a search by name. The page then shows the locations whose name has a word that begins with this text.'),
     safe: text('`true` leaves out vulgar and insulting terms.'),
   }),
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },

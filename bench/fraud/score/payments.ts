@@ -70,8 +70,8 @@ export function ownId(kind: (typeof OWN_KINDS)[number], user: number): string {
 }
 
 /**
- * Returns a user's payments in a week. Without this history, the device and the card would be new, so most payments
- * would be sent to review.
+ * Returns a user's payments in the week before `now`. Without this history, the device and the card would be new, so
+ * most payments would be sent to review.
  */
 export function benchWeek(user: number, payments: number, now: number, random: Random): FraudEvent[] {
   const hash = () => Math.floor(random() * HASH_SPACE)
