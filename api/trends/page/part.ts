@@ -63,7 +63,7 @@ const TRY_AGAIN = 'Please try again in a minute.'
  * what to request, or mention servers and views.
  */
 const MESSAGES: Readonly<Record<string, string>> = {
-  unknown_location: 'The address has the number of a place that is unknown or has no trends. You can find places by name.',
+  unknown_location: 'The number in this address belongs to no place with trends. You can find places by name.',
   unavailable: TRY_AGAIN,
   not_ready: TRY_AGAIN,
 }
@@ -148,7 +148,7 @@ async function orErrorPage(safe: boolean, work: () => Promise<Answer>): Promise<
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     const { status, code } = error.definition
-    const title = TITLES[code] ?? 'This cannot be shown now'
+    const title = TITLES[code] ?? 'This page cannot be shown now'
     const page = await pageAnswer(
       status,
       title,

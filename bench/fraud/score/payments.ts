@@ -15,7 +15,7 @@ const MOST_AMOUNT = 20_000
 const UNITS_PER_CENT = 100
 const USERS_PER_ADDRESS = 3
 
-/** Time since login in seconds. The models consider it normal. */
+/** Time since login in seconds, a normal value for the models. */
 const SINCE_LOGIN_SECONDS = 1_800
 
 /** How the payments of a round are distributed: spread evenly, all from one IP address, or all to one merchant. */
