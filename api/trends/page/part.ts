@@ -24,7 +24,7 @@ export interface TrendsPageDeps {
   readonly lists: Pick<TrendLists, 'plain'>
   readonly tables: TableReader
   readonly facts: Pick<Facts, 'partitionsOf'>
-  /** Reads the history in the same way as the API. Throws the same errors. */
+  /** Reads a history in the same way as `GET /v1/trends/{term}/history`, and throws the same errors. */
   readHistory(query: HistoryQuery): Promise<Answer>
   /** Epoch ms. */
   now(): number

@@ -5,7 +5,7 @@ import { defineRoute } from '../../kit/route.ts'
 import { trendsErrors } from '../errors.ts'
 import { STYLES } from './layout.ts'
 
-/** Schema of a parameter. It accepts any text, because the page itself explains errors in parameters. */
+/** Returns the schema of a parameter. It accepts any text, because the page itself explains errors in parameters. */
 const text = (description: string) =>
   z
     .union([z.string(), z.array(z.string())])
