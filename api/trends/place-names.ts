@@ -9,7 +9,7 @@ interface NamedRegion {
 
 const MARKS = /\p{M}/gu
 const APOSTROPHES = /['’ʼ]/gu
-/** Letters that Unicode does not decompose, with the letters that people without such a key type instead. */
+/** Letters that Unicode does not decompose, and the plain letters that people type if their keyboard lacks them. */
 const PLAIN_LETTERS: Readonly<Record<string, string>> = { ı: 'i', ł: 'l', đ: 'd', ø: 'o', ß: 'ss' }
 const SPECIAL_LETTERS = new RegExp(`[${Object.keys(PLAIN_LETTERS).join('')}]`, 'gu')
 const OTHER_CHARACTERS = /[^\p{L}\p{N}]+/gu

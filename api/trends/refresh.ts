@@ -61,8 +61,8 @@ export interface RefreshDeps {
 
 /**
  * Publishes a posted list to the topic that the pipeline writes to. A list that is older than the served list is
- * accepted, but changes neither the served list nor the past lists. Throws `unknown_location`, `invalid_request`,
- * `not_ready`, and the errors of `Facts.publish`.
+ * accepted but not published, so it changes neither the served list nor the past lists. Throws `unknown_location`,
+ * `invalid_request`, `not_ready`, and the errors of `Facts.publish`.
  */
 export async function refresh(body: Refresh, { facts, lists }: RefreshDeps, now: number): Promise<Answer> {
   const region = knownRegion(body.woeid)
@@ -97,8 +97,8 @@ function entriesOf(body: Refresh, windowEnd: number, details: ErrorDetail[]): Tr
 }
 
 /**
- * Converts a posted entry. The sender gives a single velocity, which is used as both velocities. The score follows from
- * the count and the velocity by the pipeline's formula, and the label from the velocity alone.
+ * Converts a posted entry. The sender gives a single velocity, which is used as both velocities. The score is computed
+ * from the count and the velocity with the pipeline's formula. The label depends only on the velocity.
  */
 function entryOf(given: Refresh['top_k'][number], term: string, windowEnd: number): TrendEntry {
   return {

@@ -20,8 +20,8 @@ export function rerank<C extends Ranked>(candidates: readonly C[], profile: Inte
   for (const candidate of candidates) {
     if (muted.has(candidate.term) || candidate.variants.some((term) => muted.has(term))) continue
     const score = candidate.score * weightOf(candidate, weights)
-    // Most candidates are skipped here, because candidates arrive best first, and few weights raise a candidate into a
-    // full list.
+    // Once the list is full, most candidates are skipped here. They arrive in descending order of score, and few of
+    // them have a weight that is high enough to bring them into the list.
     if (best.length === limit && score <= best[limit - 1].score) continue
     let at = best.length === limit ? limit - 1 : best.length
     while (at > 0 && best[at - 1].score < score) at--
@@ -31,7 +31,7 @@ export function rerank<C extends Ranked>(candidates: readonly C[], profile: Inte
   return best.map(({ candidate }) => candidate)
 }
 
-/** Returns the terms of the topics that the user has muted. */
+/** Returns the terms of the topics that the user has excluded. */
 export function mutedTerms({ exclude_topics }: Pick<InterestProfile, 'exclude_topics'>): ReadonlySet<string> {
   return new Set(exclude_topics.flatMap((topic) => foldTerm(topic) ?? []))
 }

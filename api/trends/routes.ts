@@ -66,7 +66,7 @@ const streamEvent = z
       .string()
       .optional()
       .openapi({ description: 'JSON: the body of `GET /v1/trends`, or the `woeid` of the location whose list is stale.' }),
-    retry: z.int().optional().openapi({ description: 'Milliseconds after which an `EventSource` connects again.' }),
+    retry: z.int().optional().openapi({ description: 'How many milliseconds an `EventSource` waits before it connects again.' }),
   })
   .openapi('TrendsEvent')
 
@@ -200,11 +200,11 @@ export const historyRoute = defineRoute({
   }),
   answers: {
     200: {
-      description: 'The series, oldest first.',
+      description: 'The history. The oldest step comes first.',
       schema: HistorySchema,
-      headers: { 'Cache-Control': '`public, max-age=60`', ETag: 'Identifies the series.' },
+      headers: { 'Cache-Control': '`public, max-age=60`', ETag: 'Identifies the history.' },
     },
-    304: { description: 'The series has not changed since the ETag in If-None-Match.' },
+    304: { description: 'The history has not changed since the ETag in If-None-Match.' },
   },
   errors: [trendsErrors.unknown_location, errors.query_too_large, errors.not_ready],
 })

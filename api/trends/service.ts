@@ -11,7 +11,7 @@ export const trendsService: ApiService = {
   examples: (api) => [
     { what: 'worldwide trends', command: `curl '${api}/v1/trends?woeid=1'` },
     { what: 'New York', command: `curl '${api}/v1/trends?woeid=2459115'` },
-    { what: 'the page of trends', command: `open ${api}/trends` },
+    { what: 'the trends page', command: `open ${api}/trends` },
     { what: 'the 551 places', command: `curl '${api}/v1/trends/available'` },
   ],
   async open(kit) {

@@ -18,8 +18,8 @@ export interface ViewVersions {
   /** Returns the position of a partition, at most LOOK_EVERY_MS old. Concurrent callers share a read. */
   of(partition: number): Promise<ViewVersion | typeof NOT_CAUGHT_UP>
   /**
-   * Returns whether the partition was recently at this position. Refreshes the position in the background, so that
-   * frequent callers never wait.
+   * Returns whether the partition was at this position within the last LOOK_EVERY_MS. Refreshes the position in the
+   * background, so that frequent callers never wait.
    */
   isCurrent(partition: number, version: ViewVersion): boolean
 }

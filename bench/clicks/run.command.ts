@@ -7,7 +7,7 @@ export default command({
     'Measures the clicks pipeline (topology and sinks) in one real worker process, on separate servers, and verifies the number of clicks in ClickHouse after each backlog. Linux only, because CPU times and memory come from /proc.',
   options: {
     clicks: integer(
-      "Clicks per backlog. In three backlogs, the clicks are spread evenly over 100,000 links, spread over them by Zipf's law, or all on one link.",
+      "Clicks per backlog. There are three backlogs: clicks spread evenly over 100,000 links, clicks spread over them by Zipf's law, and clicks on a single link.",
       {
         default: 300_000,
         min: 1,

@@ -113,8 +113,8 @@ interface Program {
 }
 
 /**
- * Initial and maximum size of V8's heap, as shares of the memory limit. The shares are small for two reasons. V8 uses
- * up to twice the maximum size of the heap, including buffers outside the heap. The database gets a separate share
+ * Initial and maximum size of V8's heap, as shares of the memory limit. The shares are small for two reasons. Together
+ * with buffers outside the heap, V8 uses up to twice the heap's maximum size. The database gets a separate share
  * (worker-process.ts).
  */
 const INITIAL_HEAP_SHARE = 0.1

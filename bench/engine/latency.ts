@@ -106,7 +106,7 @@ async function send(
   await producer.close()
 }
 
-/** Reads the output from its beginning and notes when each record was first seen. */
+/** Reads the output from its beginning and notes when the output of each input record was first seen. */
 function readOutputs(transport: Transport, topic: string, count: number) {
   const seenAt = new Float64Array(count).fill(Number.NaN)
   const fetcher = transport.fetcher({ isolation: 'read_committed' })
@@ -130,7 +130,7 @@ function readOutputs(transport: Transport, topic: string, count: number) {
     }
   }
   const reading = read()
-  reading.catch(() => {}) // `seen` rejects with the error.
+  reading.catch(() => {}) // Prevents an unhandled rejection. `seen` rejects with the error.
 
   return {
     /**

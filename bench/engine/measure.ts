@@ -8,7 +8,7 @@ import type { Contender } from './contender.ts'
 export interface RunFigures {
   /** Records per second, from the first record until the committed offsets cover the input. */
   readonly recordsPerSecond: number
-  /** Records per second over the rest of the input, once the process has warmed up. */
+  /** Records per second, from the end of the warm-up until the committed offsets cover the input. */
   readonly warmRecordsPerSecond: number
   readonly cpu: number
   readonly warmCpu: number
@@ -25,7 +25,9 @@ export interface RunFigures {
 
 const POLL_MS = 50
 const TIMEOUT_MS = 300_000
-/** Lowest rate in records per second. A long run that is slower than this is aborted. */
+/**
+ * Lowest rate in records per second. A run that takes longer than `TIMEOUT_MS` is aborted if it is slower than this.
+ */
 const LOWEST_RATE = 2_000
 const MS_PER_SECOND = 1_000
 const MILLION = 1e6

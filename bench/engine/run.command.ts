@@ -29,7 +29,7 @@ export default command({
       { min: 1 },
     ),
     'state-padding': integer(
-      'Number of random bytes that job J2 adds to the state of each card. The peer must read the variable STATE_PADDING as well.',
+      'Number of random bytes that job J2 adds to the state of each card. The peer must also add these bytes. It reads their number from the variable STATE_PADDING.',
       { default: 0, min: 0, max: MAX_STATE_PADDING },
     ),
     memory: integer('Memory limit of each contender in MiB, including its page cache. Requires root. Default: no limit.', { min: 1 }),

@@ -78,7 +78,8 @@ async function compare<Figures>(
     for (const [i, contender] of contenders.entries()) {
       if (leftOut.has(contender)) continue
       const figures = await once(contender).catch((error) => {
-        // A peer that has ended is left out. If the engine has ended, there is nothing to compare.
+        // A peer whose process has ended is left out of the next runs. If the engine's process has ended, the benchmark
+        // fails, because there is nothing to compare.
         if (i === 0 || !(error instanceof ContenderEndedError)) throw error
         say(`skipping ${contender.label}: ${error.message}; check that it is built and that its runtime is installed`)
         leftOut.add(contender)

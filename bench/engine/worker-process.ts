@@ -24,7 +24,10 @@ const log = pino({ level: 'warn' }, pino.destination(STDERR))
 let started = false
 let restored = 0
 let restoreBegan = 0
-/** A log that also prints the number of restored records, in the same format as the peers. */
+/**
+ * A log that passes on warnings and errors. It also prints the number of restored records, in the same format as the
+ * peers.
+ */
 const given = {
   debug() {},
   info(fields: object, event: string) {

@@ -20,8 +20,8 @@ const PORTS = [
 ]
 
 /**
- * How long an interrupted benchmark that has stopped everything may take to end. Without this limit, requests that are
- * retried although the servers have stopped would keep the process alive.
+ * How long the process may continue after an interrupted benchmark has stopped everything. Without this limit, retries
+ * of requests to stopped servers would keep the process alive.
  */
 const END_AFTER_MS = 1_000
 /** Number of calls of `whileStarted` that have not finished. */
@@ -31,13 +31,13 @@ let isInterrupted = false
 const interruption = Promise.withResolvers<never>()
 interruption.promise.catch(() => {})
 
-/** Rejects on Ctrl-C or SIGTERM within `whileStarted`. */
+/** Rejects on Ctrl-C or SIGTERM during a call of `whileStarted`. */
 export const interrupted = interruption.promise
 
 /**
- * Starts something, uses it and stops it, also after an interruption. At any other time, a signal ends the process at
- * once. Before the first call, there is no listener, because a listener would have to wait for the end of a long
- * computation.
+ * Starts something, uses it and stops it, also after an interruption. When no call is running, a signal ends the
+ * process at once. The first call adds the listener for signals. A listener cannot run during a long computation, but
+ * without a listener, a signal ends the process even then.
  */
 export async function whileStarted<S extends { stop(): Promise<void> }, T>(
   start: () => Promise<S>,

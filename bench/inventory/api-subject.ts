@@ -3,7 +3,7 @@ import type { Subject } from './subject.ts'
 
 /**
  * Number of connections, similar to the pool of a load balancer. Without this limit, a stall of one second would open
- * 500 new connections.
+ * 500 new connections at the default rate.
  */
 const CONNECTIONS = 256
 const WAREHOUSE = 'east'

@@ -9,9 +9,9 @@ interface Reserved {
 }
 
 /**
- * Sends operations at a rate that does not depend on response times. Half of the operations reserve one unit. The other
- * half end the oldest reservation, alternately by a deduction and by a release. If no reservation is open, they reserve
- * one unit instead.
+ * Sends operations at a rate that does not depend on response times. Half of the operations reserve one unit. Each of
+ * the others ends the oldest open reservation, alternately by a deduction and by a release. If no reservation is open,
+ * it reserves one unit instead.
  * @param variantAt returns the variant of the nth reservation
  */
 export async function operateAtRate(

@@ -26,7 +26,7 @@ const WARM_UP_SECONDS = 40
 /** Duration of PostgreSQL's warm-up. It is shorter than the other warm-up, because PostgreSQL compiles nothing. */
 const POSTGRES_WARM_UP_SECONDS = 15
 const SETTLE_MS = 1_000
-const READY = { what: 'the API for stock', timeoutMs: 120_000, intervalMs: 200 }
+const READY = { what: 'the inventory API', timeoutMs: 120_000, intervalMs: 200 }
 const STOCK = 1_000_000
 /** Number of concurrent requests while stock and reservations are prepared. */
 const FILLING_AT_ONCE = 200

@@ -13,7 +13,7 @@ const NAME_LENGTH = 100
 const PREFIX_AT = 345
 const PREFIX_LENGTH = 155
 
-/** Yields the files of a .tar.gz (ustar) that are not empty. */
+/** Yields the non-empty files of a .tar.gz archive (ustar). */
 export function* filesOf(archive: string): Generator<ArchivedFile> {
   const tar = gunzipSync(readFileSync(archive))
   for (let at = 0; at + BLOCK_BYTES <= tar.length; ) {

@@ -17,7 +17,7 @@ export function accuracyOf(admittedAt: readonly number[], limit: number, windowS
     while (times[first] <= time - windowMs) first++
     greatest = Math.max(greatest, last - first + 1)
   }
-  // The first and the last window are excluded, because the first starts empty and the last is cut off.
+  // The first and the last window are excluded, because the measured load covers only a part of each.
   const begin = (Math.floor(times[0] / windowMs) + 1) * windowMs
   const end = Math.floor((times.at(-1) as number) / windowMs) * windowMs
   const whole = times.filter((time) => time >= begin && time < end).length

@@ -102,7 +102,7 @@ export async function leaseTable(say: (text: string) => void): Promise<void> {
   say(
     `\n### Leases in the model: ${LOADS} loads of ${LEAST_LOAD} to ${MOST_LOAD} times the limit; difference per window, relative to the limit`,
   )
-  say('\n| instances | largest excess | largest shortfall | mean difference, regardless of its sign |\n|---|---|---|---|')
+  say('\n| instances | largest excess | largest shortfall | mean absolute difference |\n|---|---|---|---|')
   const random = seededRandom(SEED)
   const loads = randomLoads(random)
   const percent = (part: number) => `${(PERCENT * part).toFixed(2)} %`

@@ -28,7 +28,7 @@ export interface LoadReport {
   readonly p999Ms: number
   readonly greatestMs: number
   readonly cpuSeconds: number
-  /** Times of the admitted requests in epoch ms, if requested. */
+  /** Times at which requests were admitted, epoch ms; empty unless `log` is true. */
   readonly admittedAt: readonly number[]
 }
 

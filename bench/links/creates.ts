@@ -17,7 +17,7 @@ export interface Created {
 const MS_PER_SECOND = 1_000
 /**
  * Maximum number of connections, similar to the pool of a load balancer. Without this limit, a stall of one second
- * would open 500 new connections, too many for the server's accept queue.
+ * would open 500 new connections at the default rate. The server's accept queue cannot hold so many.
  */
 const CONNECTIONS = 256
 

@@ -17,7 +17,7 @@ export default command({
     builds: integer('Number of feeds per second that need a search.', { default: 200, min: 1 }),
     records: integer('Number of swipes that match-pairs processes per round.', { default: 500_000, min: 1_000 }),
     to: choice(
-      'End of the measured time from a mutual swipe: the push record in Kafka, or the request to the webhook.',
+      'What ends the measured time from a mutual swipe to its push: the push record in Kafka, or the request to the webhook.',
       ['record', 'webhook'],
       {
         default: 'record',

@@ -36,7 +36,7 @@ describe('the pages of trends in Chromium', () => {
     // Cities on the map are links. Philadelphia is on the map because it is near New York. Philadelphia has no list in
     // this test.
     await page.locator('.map a[href="/trends?woeid=2471217"]').dispatchEvent('click')
-    await page.getByRole('heading', { name: 'This cannot be shown now' }).waitFor()
+    await page.getByRole('heading', { name: 'This page cannot be shown now' }).waitFor()
     await page.goBack()
     table.rows = [[Math.floor(Date.UTC(2026, 0, 15, 12) / 1_000), 12]]
     await page.getByRole('link', { name: '#tea' }).click()

@@ -35,7 +35,8 @@ const cities: readonly City[] = regions.flatMap((region) => {
 
 /**
  * Draws the cities with trends as dots that link to their lists. The map shows the whole world, or a country and its
- * surroundings. For keyboards and screen readers, the page has links below the map and a search field.
+ * surroundings. Keyboards and screen readers skip the map, because the page also has a search field and, below the map,
+ * a list of links.
  */
 export function placesMap(current: Region, safe: boolean): Html {
   const country = current.type === 'Town' ? current.parent : current.woeid

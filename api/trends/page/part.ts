@@ -24,7 +24,7 @@ export interface TrendsPageDeps {
   readonly lists: Pick<TrendLists, 'plain'>
   readonly tables: TableReader
   readonly facts: Pick<Facts, 'partitionsOf'>
-  /** Reads the history in the same way as the API. Throws the same errors. */
+  /** Reads a history in the same way as `GET /v1/trends/{term}/history`, and throws the same errors. */
   readHistory(query: HistoryQuery): Promise<Answer>
   /** Epoch ms. */
   now(): number
@@ -42,15 +42,15 @@ const CURVE_STEPS = (CURVE_HOURS * 3_600_000) / CURVE_STEP_MS
  */
 const CURVES_KEPT_MS = 30_000
 /**
- * How long a page waits for its curves. They usually take a tenth of a second. Without this limit, a visitor would wait
- * for 6 s while ClickHouse hangs.
+ * How long a page waits for its curves. They usually take a tenth of a second. Without this limit, a page would take
+ * 6 s if ClickHouse does not respond.
  */
 const CURVES_WITHIN_MS = 1_000
 /** Maximum number of lists whose curves are cached. The curves of a list take about 12 kB. */
 const MOST_KEPT_CURVES = 600
 /** Maximum length of a search text. No place has a longer name. */
 const MOST_PLACE_CHARACTERS = 100
-/** Matches any number that may be a woeid. Woeids are 32-bit numbers. */
+/** Matches integers of at most 10 digits. Woeids are 32-bit numbers, so they have no more digits. */
 const WOEID = /^\d{1,10}$/
 
 const TITLES: Readonly<Record<string, string>> = {
@@ -59,11 +59,11 @@ const TITLES: Readonly<Record<string, string>> = {
 }
 const TRY_AGAIN = 'Please try again in a minute.'
 /**
- * Messages for people. The default messages of these errors tell callers of the API what to request, or name servers
- * and views, which visitors do not know.
+ * Messages for visitors of the pages. The default messages of these errors are meant for callers of the API: they say
+ * what to request, or mention servers and views.
  */
 const MESSAGES: Readonly<Record<string, string>> = {
-  unknown_location: 'The address has the number of a place that is unknown or has no trends. You can find places by name.',
+  unknown_location: 'The number in this address belongs to no place with trends. You can find places by name.',
   unavailable: TRY_AGAIN,
   not_ready: TRY_AGAIN,
 }
@@ -84,7 +84,7 @@ export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPa
 
   async function daysOf(woeid: number, { trends }: TrendList): Promise<Days | undefined> {
     const terms = trends.map(({ term }) => term).toSorted()
-    // If the curves cannot be read in time, the list is shown without them.
+    // If reading the curves fails or takes too long, the list is shown without them.
     const reading = curves.get(JSON.stringify({ woeid, terms }))
     return await withDeadline(reading, CURVES_WITHIN_MS, () => new Error('no answer in time')).catch(() => undefined)
   }
@@ -123,7 +123,10 @@ export function trendsPages({ lists, tables, facts, readHistory, now }: TrendsPa
   ]
 }
 
-/** Returns the first value of a parameter. Forms also send empty fields, so an empty value is treated as omitted. */
+/**
+ * Returns the first value of a parameter that is not empty. Forms also send empty fields, so an empty value is treated
+ * as omitted.
+ */
 function one(value: Parameter): string | undefined {
   return [value ?? []].flat().find((each) => each !== '')
 }
@@ -145,7 +148,7 @@ async function orErrorPage(safe: boolean, work: () => Promise<Answer>): Promise<
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     const { status, code } = error.definition
-    const title = TITLES[code] ?? 'This cannot be shown now'
+    const title = TITLES[code] ?? 'This page cannot be shown now'
     const page = await pageAnswer(
       status,
       title,

@@ -5,7 +5,7 @@ import { defineRoute } from '../../kit/route.ts'
 import { trendsErrors } from '../errors.ts'
 import { STYLES } from './layout.ts'
 
-/** Schema of a parameter. It accepts any text, because the page itself explains errors in parameters. */
+/** Returns the schema of a parameter. It accepts any text, because the page itself explains errors in parameters. */
 const text = (description: string) =>
   z
     .union([z.string(), z.array(z.string())])
@@ -23,7 +23,7 @@ export const trendsPageRoute = defineRoute({
   auth: { kind: 'open' },
   query: z.object({
     woeid,
-    q: text('The beginning of a word in the name of a location to look for.'),
+    q: text('Text for a search by name. The page then shows the locations whose name has a word that begins with this text.'),
     safe: text('`true` leaves out vulgar and insulting terms.'),
   }),
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },

@@ -43,7 +43,7 @@ function rangeLink(address: string, name: string, isCurrent: boolean): Html {
   return html`<a href="${address}"${isCurrent ? html` aria-current="page"` : ''}>${name}</a>`
 }
 
-/** The area below the curve is filled, so that single peaks are visible. */
+/** Draws the volumes as a curve. The area below the curve is filled, so that isolated peaks are visible. */
 function chart(volumes: readonly number[]): Html {
   const { width, height } = CHART
   const points = curvePoints(volumes, CHART)

@@ -8,7 +8,7 @@ export interface StreamReader {
   send(event: Uint8Array): void
   /** Sends a comment as a heartbeat, unless the client still has data to read. */
   beat(): void
-  /** Returns how long an event has been waiting for the client, in ms. */
+  /** Returns for how many ms events have been waiting for the client; 0 if no event is waiting. */
   behindMs(): number
   /** Ends the stream normally. */
   end(): void

@@ -17,8 +17,8 @@ import { changeStock, fillViews } from './views.ts'
 
 /**
  * Duration of the warm-up. With the default number of products, the load requests each page more than once in this
- * time. This matters because the API process has Redis report the changes of a page only from the page's second request
- * on (ADR 76).
+ * time. This matters because the API process asks Redis to report changes of a page only when the page is requested a
+ * second time (ADR 76).
  */
 const WARM_UP_SECONDS = 8
 const MS_PER_SECOND = 1_000

@@ -10,7 +10,7 @@ export default command({
     rate: integer('Searches per second.', { default: 50, min: 1 }),
     peak: integer('Searches per second in the measurement of peak load.', { default: 250, min: 1 }),
     changes: integer('Changes per second.', { default: 200, min: 0 }),
-    warm: integer('Duration of the warm-up in seconds, with one search after another.', { default: 60, min: 0 }),
+    warm: integer('Duration of the warm-up in seconds. The warm-up runs one search at a time.', { default: 60, min: 0 }),
     seconds: integer('Duration of each measurement.', { default: 30, min: 1 }),
     tantivy: flag('Also measures Tantivy with the same products.'),
     folder: text('Keeps the index in this folder. The next run with the same number of products uses it again.', { placeholder: 'FOLDER' }),

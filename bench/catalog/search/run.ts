@@ -41,14 +41,17 @@ const SEED = 11
  * so that no search uses it.
  */
 const REBUILT_INDEX = 'rebuilt'
-/** Interval between two searches for a changed document. The search runs again for at most `LOOK_MS`. */
+/** Interval at which the search for a changed document is repeated, for at most `LOOK_MS`. */
 const LOOK_EVERY_MS = 50
 const LOOK_MS = 10_000
 const MS_PER_SECOND = 1_000
 
 const { products, rate, peak, changes, warm: warmUp, seconds, tantivy: withTantivy, folder: kept, note } = commandLine(declaration)
 
-/** Fills the index, unless an earlier run has already filled it. Returns a description for the report. */
+/**
+ * Fills the index, unless an earlier run has already filled it. Returns how the index was filled, as text for the
+ * report.
+ */
 async function filled(load: IndexLoad): Promise<string> {
   if (await load.isFilled(products)) return 'filled by an earlier run'
   const startedAt = performance.now()
@@ -88,8 +91,8 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
       'P95 ms',
       'P99 ms',
       'failed',
-      'CPU ms of this process',
-      'of the server',
+      'CPU ms per search: this process',
+      'server',
       'until a change is found, median and maximum ms',
     ]),
     row(['---', '---:', '---:', '---:', '---:', '---:', '---:', '---:', '---:']),
@@ -142,7 +145,10 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
   const cpu = () => [cpuSeconds(process.pid), cpuSeconds(serverPid)]
   const since = (before: readonly number[], count: number) => cpu().map((now, at) => ((now - before[at]) * MS_PER_SECOND) / count)
 
-  /** Warms up the server. Its methods stay slow until the JIT compiler has observed thousands of searches. */
+  /**
+   * Warms up the server, which is slow until its JIT compiler has compiled its methods. This takes thousands of
+   * searches.
+   */
   async function warm(): Promise<void> {
     const random = seededRandom(SEED)
     const before = cpu()
@@ -161,7 +167,7 @@ async function measure(url: string, serverPid: number): Promise<string[]> {
 
   await warm()
   await round('search', rate, (random) => search(make(random)))
-  await round('OpenSearch asked directly: all words, five facets, no filters or relevance', rate, direct)
+  await round('OpenSearch queried directly: all words, five facets, no filters or relevance', rate, direct)
   await round('search', peak, (random) => search(make(random)))
   await duringRebuild()
   delays.sort((one, other) => one - other)

@@ -22,8 +22,8 @@ export interface LoopJob {
 const MINUTE_MS = 60_000
 const WINDOW_MINUTES = 5
 /**
- * A minute of a term is dropped when it is more than this many minutes older than the term's newest changed minute. The
- * ring of the engine's job has the same length.
+ * The count of a term in a minute is dropped when the minute is more than this many minutes older than the term's
+ * newest changed minute. The ring of the engine's job has the same length.
  */
 const RING_MINUTES = 12
 

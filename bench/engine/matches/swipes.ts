@@ -60,7 +60,8 @@ const SEED = 3
 
 /**
  * Generates swipes: in 35 %, the target of an earlier swipe swipes back; 2 % repeat an earlier swipe; and the rest are
- * between random users. The direction of every swipe is random. Some users are more popular than others.
+ * between random users. Whether a swipe goes right is random, with a probability of 45 %. Some users are more popular
+ * than others.
  */
 export function makeSwipes(count: number): Swipes {
   const random = seededRandom(SEED)

@@ -33,7 +33,7 @@ interface Scored {
   readonly unscored: number
 }
 
-/** Measures, without servers, how fast the supervised process scores with the three shipped models. */
+/** Measures how fast the model process scores with the three shipped models. No servers are needed. */
 export async function measureModels({ perSecond, seconds }: ModelLoad, say: (text: string) => void): Promise<void> {
   const inputs = [...ruledTraffic(generateTraffic(TRAFFIC))].map(({ input }) => input)
   const registry = new Registry()

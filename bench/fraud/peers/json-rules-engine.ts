@@ -42,8 +42,8 @@ const MIRRORED: Readonly<Record<ComparisonOperator, ComparisonOperator>> = {
 }
 
 /**
- * Opens the rules in json-rules-engine. If its language cannot express a part of a condition, operands become computed
- * facts, and tests of texts and lists become custom operators.
+ * Opens the rules in json-rules-engine. Operands that its language cannot express become computed facts. Tests of texts
+ * and lists become custom operators.
  */
 export async function openJsonRules(rules: readonly Rule[], lists: Lists): Promise<PeerEngine> {
   const { Engine } = await peerPackage<Package>('json-rules-engine', VERSION)

@@ -7,7 +7,7 @@ const ms = (value: number) => value.toFixed(3)
 export async function peersTable(say: (line: string) => void): Promise<void> {
   const engines = await measurePeers()
   say('')
-  say(row(['the same rules in other engines, ms per transaction', 'median', 'P99', 'median / ours']))
+  say(row(['the same rules in several engines, ms per transaction', 'median', 'P99', 'median / ours']))
   say(row(['---', '--:', '--:', '--:']))
   for (const { name, median, p99 } of engines) say(row([name, ms(median), ms(p99), (median / engines[0].median).toFixed(0)]))
 }

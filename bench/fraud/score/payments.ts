@@ -15,7 +15,7 @@ const MOST_AMOUNT = 20_000
 const UNITS_PER_CENT = 100
 const USERS_PER_ADDRESS = 3
 
-/** Time since login in seconds. The models consider it normal. */
+/** Time since login in seconds, a normal value for the models. */
 const SINCE_LOGIN_SECONDS = 1_800
 
 /** How the payments of a round are distributed: spread evenly, all from one IP address, or all to one merchant. */
@@ -70,8 +70,8 @@ export function ownId(kind: (typeof OWN_KINDS)[number], user: number): string {
 }
 
 /**
- * Returns a user's payments in a week. Without this history, the device and the card would be new, so most payments
- * would be sent to review.
+ * Returns a user's payments in the week before `now`. Without this history, the device and the card would be new, so
+ * most payments would be sent to review.
  */
 export function benchWeek(user: number, payments: number, now: number, random: Random): FraudEvent[] {
   const hash = () => Math.floor(random() * HASH_SPACE)

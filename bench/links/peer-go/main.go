@@ -30,7 +30,7 @@ func main() {
 	client := redis.NewClient(&redis.Options{Addr: *store})
 	clicks := make(chan click, 100_000)
 	go func() {
-		for range clicks { // Clicks are discarded, so the peer does not pay for Kafka.
+		for range clicks { // Clicks are discarded, so the results of the peer include no cost of Kafka.
 		}
 	}()
 	handler := func(w http.ResponseWriter, r *http.Request) {

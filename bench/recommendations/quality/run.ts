@@ -30,7 +30,7 @@ await runMain(async () => {
   const segments = SEGMENTS.map((from, at) => `hit@20 from ${from} earlier interactions (${results[0][at].questions} test cases)`)
   const { results: service, trainingSeconds } = await askService(ratings, TRAINED, readFilms(expectedDataFolder()))
   const lines = [
-    `${sumOf(results[0]).questions} test cases. First the channels alone, then the lists of the service: ordered by score, and as served (at most 3 items per genre). Training took ${trainingSeconds.toFixed(0)} s.`,
+    `${sumOf(results[0]).questions} test cases. First the methods alone, then the lists of the service: ordered by score, and as served (at most 3 items per genre). Training took ${trainingSeconds.toFixed(0)} s.`,
     '',
     row(['contender', 'hit@20', 'NDCG@20', ...segments, 'share of items shown to at least one user', 'genres in a list']),
     row(['---', '---', '---', ...segments.map(() => '---'), '---', '---']),

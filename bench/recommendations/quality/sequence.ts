@@ -21,8 +21,8 @@ const GOOD = 4
 const TIE = 1e-9
 
 /**
- * Iterates over all ratings in order. Before each good rating after the training part, it asks every contender to rank
- * the items that the user has not rated yet. The contenders learn each rating afterwards.
+ * Iterates over all ratings in order. Before each good rating after the training part, every contender ranks the items
+ * that the user has not rated yet. The contenders learn each rating afterwards.
  * @returns the quality of each contender in each segment
  */
 export function askInSequence(ratings: readonly Rating[], trained: number, all: readonly Contender[], items: number): Quality[][] {

@@ -9,7 +9,7 @@ import { BUNDLE_FOLDER, trainCandidate } from '../../../tools/recommendations/tr
 import type { Rating } from './ratings.ts'
 import { LIST, type Quality, SEGMENTS } from './sequence.ts'
 
-/** Quality of one kind of the service's lists, such as the lists by rules without a model. */
+/** Quality of one kind of lists, such as the service's lists by rules without a model. */
 export interface ServiceQuality {
   readonly name: string
   readonly segments: readonly Quality[]
@@ -32,7 +32,7 @@ const HISTORY = 100
 
 /**
  * Trains once on the first ratings. Then, before each later good rating, requests lists by rules and lists by the model
- * from the serving code.
+ * from the serving code. For comparison, also finds the items that are nearest to the user's vector.
  */
 export async function askService(
   ratings: readonly Rating[],

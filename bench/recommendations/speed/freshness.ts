@@ -21,8 +21,8 @@ export interface FreshnessOptions {
 }
 
 /**
- * Number of probes that start per second. Each requests up to ten lists per second until a list reflects its event.
- * These requests are in addition to the measured requests.
+ * Number of probes that start per second. Each probe requests up to ten lists per second until a list reflects its
+ * event. These requests are in addition to the measured requests.
  */
 const PER_SECOND = 2
 const ASK_EVERY_MS = 100

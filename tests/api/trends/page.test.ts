@@ -102,7 +102,7 @@ test('while a server is unreachable or data is being loaded, visitors see no mes
     const { status, html } = await page(path)
     return [status, /<main>(.*?)<p><a/s.exec(html)?.[1]]
   }
-  const tryAgain = [503, '<h1>This cannot be shown now</h1><p>Please try again in a minute.</p>']
+  const tryAgain = [503, '<h1>This page cannot be shown now</h1><p>Please try again in a minute.</p>']
   expect(await shown('/trends')).toEqual(tryAgain)
   redis.state.down = true
   expect(await shown('/trends')).toEqual(tryAgain)
@@ -180,7 +180,7 @@ test.each([
   ['/trends?woeid=-1', 400, 'This address is not valid'],
   ['/trends?woeid=2', 404, 'This place has no trends'],
   ['/trends/terms/tea?woeid=2', 404, 'This place has no trends'],
-  ['/trends?woeid=44418', 503, 'This cannot be shown now'],
+  ['/trends?woeid=44418', 503, 'This page cannot be shown now'],
 ])('%s shows an error page with the status %i', async (path, status, title) => {
   const { page } = await opened()
   const found = await page(path)
