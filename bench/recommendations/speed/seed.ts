@@ -78,8 +78,8 @@ function viewOf(item_id: bigint, event_id: string, timestamp: number): Interacti
 }
 
 /**
- * Puts the model of the bundle in force. Writes only its record and stores no files, so each host must have the files in
- * its folder of model versions.
+ * Puts the model of the bundle in force. Writes only its record and stores no files, so each host must have the files
+ * in its folder of model versions.
  */
 export async function seedModel(target: SeedTarget, bundle: string): Promise<ModelVersion> {
   const { version, manifest } = await readManifest(bundle)
