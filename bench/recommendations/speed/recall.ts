@@ -50,7 +50,7 @@ export async function measureRecall({ world, bundle, values, say }: PartInput): 
     const recall = shares.reduce((sum, share) => sum + share, 0) / shares.length
     say(
       row([
-        'usearch, bfloat16',
+        'usearch, bfloat16 numbers',
         recall.toFixed(4),
         Math.min(...shares).toFixed(3),
         ...timesOf(found),
