@@ -29,8 +29,8 @@ import {
 import { MISHAPS, sideBySide } from './side-by-side.ts'
 
 /**
- * Number of keys in the second restore. This restore resembles job J2, which has 5,000 cards and writes each card's
- * state 200 times per million payments.
+ * Number of keys in the second restore. This restore resembles job J2, in which a million payments belong to about
+ * 5,000 cards, so each card has 200 payments on average.
  */
 const J2_KEYS = 5_000
 

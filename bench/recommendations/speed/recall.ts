@@ -50,14 +50,14 @@ export async function measureRecall({ world, bundle, values, say }: PartInput): 
     const recall = shares.reduce((sum, share) => sum + share, 0) / shares.length
     say(
       row([
-        'usearch, floats of 16 bits',
+        'usearch, bfloat16 numbers',
         recall.toFixed(4),
         Math.min(...shares).toFixed(3),
         ...timesOf(found),
         Math.round(size / BYTES_PER_MIB),
       ]),
     )
-    say(row(['exact search over floats', 1, 1, ...timesOf(exact), Math.round(dataset.byteLength / BYTES_PER_MIB)]))
+    say(row(['exact search, 32-bit floats', 1, 1, ...timesOf(exact), Math.round(dataset.byteLength / BYTES_PER_MIB)]))
   } finally {
     await model.close()
   }

@@ -38,7 +38,7 @@ export async function seedItems(target: SeedTarget, world: World): Promise<void>
 
 /**
  * Writes the past interactions of users, in chronological order.
- * @param most maximum number of interactions; if it is less than the total, the longest histories are cut
+ * @param most maximum number of interactions; if it is less than the total, the longest histories are truncated
  * @returns the number of interactions
  */
 export async function seedInteractions(target: SeedTarget, world: World, most = Number.POSITIVE_INFINITY): Promise<number> {
@@ -77,7 +77,10 @@ function viewOf(item_id: bigint, event_id: string, timestamp: number): Interacti
   return { event_id, item_id, event_type: 'VIEW', withdrawn: false, timestamp, watch_pct: 1, ...unknown }
 }
 
-/** Puts the model of the bundle in force. The bundle's files must already be on this host. */
+/**
+ * Puts the model of the bundle in force. Writes only its record and stores no files, so each host must have the files
+ * in its folder of model versions.
+ */
 export async function seedModel(target: SeedTarget, bundle: string): Promise<ModelVersion> {
   const { version, manifest } = await readManifest(bundle)
   const named = await versionOf(bundle, version, manifest)

@@ -6,12 +6,12 @@ import { gaussian } from './gaussian.ts'
 export interface World {
   readonly items: number
   readonly users: number
-  /** Writes the factors of an item, given its number from 0 to `items` - 1. No factor vector is longer than 1. */
+  /** Writes the factors of an item to `out`. `row` is from 0 to `items` - 1. No factor vector is longer than 1. */
   factorsOf(row: number, out: Float32Array): void
   clusterOf(row: number): number
   /** Returns how many past interactions a user has, given the user's number from 0 to `users` - 1. */
   interactionsOf(user: number): number
-  /** Draws an item that this user chooses. */
+  /** Draws an item that this user chooses, and returns its row. */
   chosenBy(user: number, random: Random): number
   /** Draws a user. Users with more past interactions are drawn more often. */
   anyUser(random: Random): number
@@ -34,7 +34,10 @@ const SPREAD = 0.7
  */
 const CLUSTERS_PER_ROOT = 2
 const CLUSTER_SKEW = 1.5
-/** Exponent of the lengths of factor vectors. Few items have long vectors, because few items are popular. */
+/**
+ * The length of a factor vector is a random number below 1, raised to this power. Few items have long vectors, because
+ * few items are popular.
+ */
 const LENGTH_EXPONENT = 2
 const LEAST_LENGTH = 0.02
 /** Number of clusters whose items a user likes. Within a cluster, users choose items with long vectors most often. */
