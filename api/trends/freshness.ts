@@ -6,8 +6,9 @@ import { knownRegion } from './regions.ts'
 const MS_PER_SECOND = 1_000
 
 /**
- * Creates a probe that reports when the worldwide list is too old to be served. All lists are renewed at the same times,
- * so the others are then usually too old as well. The probe is optional, because other processes read the same lists.
+ * Creates a probe that reports when the worldwide list is too old to be served. All lists are renewed at the same
+ * times, so the others are then usually too old as well. The probe is optional, because other processes read the same
+ * lists.
  */
 export function freshnessProbe(lists: Pick<TrendLists, 'servedEnd'>, now: () => number): ReadinessProbe {
   /** The newest list that this process has found. If Redis was emptied, the view may contain no list. */

@@ -25,7 +25,9 @@ export interface PartitionLog {
    * and values reaches `maxBytes`.
    */
   read(from: number, limit: number, maxBytes?: number): LogRecord[]
-  /** Returns the offset of the first record with this timestamp (epoch ms) or a later one; undefined if there is none. */
+  /**
+   * Returns the offset of the first record with this timestamp (epoch ms) or a later one; undefined if there is none.
+   */
   offsetSince(timestamp: number): number | undefined
   /** Removes records below an offset, as retention does. */
   truncateBefore(offset: number): void

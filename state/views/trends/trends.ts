@@ -46,8 +46,8 @@ export const TRENDS_VIEW = 'trends'
 const MAX_AGE_MS = 300_000
 
 /**
- * Age of the oldest records that a sink reads when it rebuilds the view. Records have the timestamp of the window's end,
- * and a posted list has the time at which it was posted, which is later.
+ * Age of the oldest records that a sink reads when it rebuilds the view. Records have the timestamp of the window's
+ * end, and a posted list has the time at which it was posted, which is later.
  */
 const NEEDED_MS = 2 * MAX_AGE_MS
 
