@@ -60,7 +60,7 @@ async function fill(transport: Transport): Promise<void> {
   for (let i = 0; i < records; i++) {
     const key = Buffer.from(String(i).padStart(KEY_BYTES, '0'))
     producer.appender(input, i % PARTITIONS).append(Date.now(), key, 0, KEY_BYTES, value, 0, VALUE_BYTES)
-    if (i % FILL_TRANSACTION_RECORDS === 0) await producer.commit(new Map(), undefined)
+    if ((i + 1) % FILL_TRANSACTION_RECORDS === 0) await producer.commit(new Map(), undefined)
   }
   await producer.commit(new Map(), undefined)
   report('produce', records, started, cpu)

@@ -88,7 +88,9 @@ async function measure({ titles, queries }: Judgments, seed: number, url: string
 await runMain(async () => {
   const { queries: most, constants, seed, note } = commandLine(declaration)
   const judgments = readJudgments(expectedDataFolder(), LEAST_JUDGMENTS)
-  const every = most === 0 ? 1 : Math.max(1, Math.floor(judgments.queries.length / most))
+  const step = most === 0 ? 1 : Math.max(1, Math.floor(judgments.queries.length / most))
+  // With an even step, all queries would come from the half on which the boosts were chosen.
+  const every = step % 2 === 0 ? step + 1 : step
   const queries = judgments.queries.filter((_, at) => at % every === 0)
   const lines = await inFolder(async (folder) => {
     const servers = await startServers(folder, { names: ['search'] })
