@@ -53,7 +53,10 @@ export const detailFields = {
   }),
   related_products: z
     .array(z.int())
-    .openapi({ description: 'Products that buyers often view together with this product, followed by best sellers of the category.' }),
+    .openapi({
+      description:
+        'The ids of products that buyers often view together with this product, followed by those of best sellers of its category.',
+    }),
 }
 
 export const productDetail = z.object(detailFields).openapi('ProductDetail')
