@@ -33,7 +33,7 @@ export const catalogErrors = defineErrors({
   },
   sku_taken: {
     status: 409,
-    when: 'a sku belongs to another variant; `sku` names it',
+    when: 'a sku belongs to another variant; `sku` is this sku',
     message: 'A sku belongs to another variant.',
   },
   version_conflict: {

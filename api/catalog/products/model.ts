@@ -92,13 +92,10 @@ const variants = z
   })
   .openapi({ description: `1 to ${MOST_ACTIVE_VARIANTS} variants.` })
 
-const force = z
-  .boolean()
-  .default(false)
-  .openapi({
-    description:
-      'If true, prices are accepted that would otherwise be refused with `price_out_of_range`. Only administrators may set it to true, and its use is recorded.',
-  })
+const force = z.boolean().default(false).openapi({
+  description:
+    'If true, prices are accepted that would otherwise be refused with `price_out_of_range`. Only administrators may set it to true, and its use is recorded.',
+})
 const sellerId = z
   .string()
   .regex(/^[1-9]\d{0,18}$/, 'must be a positive 64-bit integer in decimal')
