@@ -8,8 +8,8 @@ export const catalogErrors = defineErrors({
   },
   too_many_variants: {
     status: 400,
-    when: 'a product would have more than 50 active variants, or more than 255 in its whole life',
-    message: 'A product can have at most 50 active variants, and at most 255 variants in its whole life.',
+    when: 'a product would have more than 50 active variants, or more than 255 variants in total, including inactive ones',
+    message: 'A product can have at most 50 active variants, and at most 255 variants in total, including inactive ones.',
   },
   invalid_image: {
     status: 400,
@@ -23,7 +23,7 @@ export const catalogErrors = defineErrors({
   },
   variant_not_found: {
     status: 404,
-    when: 'no such variant exists, or it is not for sale',
+    when: 'the variant does not exist or is not for sale',
     message: 'The variant does not exist or is not for sale.',
   },
   reservation_not_found: {
@@ -33,13 +33,13 @@ export const catalogErrors = defineErrors({
   },
   sku_taken: {
     status: 409,
-    when: 'a sku belongs to another variant; `sku` names it',
+    when: 'a sku belongs to another variant; `sku` is this sku',
     message: 'A sku belongs to another variant.',
   },
   version_conflict: {
     status: 409,
     when: 'the product or stock has been changed since the given version; `version` is the current version',
-    message: 'This is not the current version. Read the current version and try again.',
+    message: 'The version in the request is not the current version. Read the current version and try again.',
   },
   out_of_stock: {
     status: 409,
@@ -53,8 +53,8 @@ export const catalogErrors = defineErrors({
   },
   reservation_in_cart: {
     status: 409,
-    when: 'the reservation belongs to a cart and ends only with it',
-    message: 'The reservation belongs to a cart. Check out or release the cart.',
+    when: 'the named reservation is a cart, which can be ended only as a whole',
+    message: 'The reservation is a cart. End it with POST /api/v1/reservations/{reservation_id}/checkout or /release.',
   },
   reservation_extended: {
     status: 409,
@@ -73,7 +73,7 @@ export const catalogErrors = defineErrors({
   },
   price_out_of_range: {
     status: 422,
-    when: 'a price is below half of the lowest price that the variant ever had, or above one and a half times the highest; `lowest` and `highest` are the bounds',
+    when: 'a price is below half of the lowest price ever accepted for the variant, or above one and a half times the highest; the bounds `lowest` and `highest` themselves are allowed',
     message: 'The price is too far from the earlier prices of the variant.',
   },
 })

@@ -141,7 +141,7 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
 
   function assertReady(): void {
     if (contents.isReadable) return
-    throw new ApiError(errors.not_ready, { message: `The table of ${topic.name} is still being loaded. Try again shortly.` })
+    throw new ApiError(errors.not_ready, { message: `The data of ${topic.name} is still being loaded. Try again shortly.` })
   }
 
   function bytesOfKey(key: K): string {

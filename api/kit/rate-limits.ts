@@ -50,7 +50,7 @@ export interface RequestLimits {
 
 /** Descriptions of the headers that an answer gets if a rule with the action `reject` applies to the request. */
 export const RATE_LIMIT_HEADERS: Readonly<Record<string, string>> = {
-  'X-RateLimit-Limit': 'Requests per window of the strictest rule.',
+  'X-RateLimit-Limit': 'The limit of the strictest rule, in requests per window. All rate-limit headers describe this rule.',
   'X-RateLimit-Remaining': 'Requests left.',
   'X-RateLimit-Reset': 'The time at which the window ends, or at which the bucket is full again, in epoch seconds.',
   'X-RateLimit-Policy': '`<limit>;w=<window seconds>`',

@@ -98,7 +98,7 @@ export const MAX_GAP_MS = 12 * 3_600_000
 const DISCONNECTED = 'DISCONNECTED'
 /** Error code for a topic that was deleted and created again. */
 const RECREATED = 'TOPIC_RECREATED'
-const OFFSETS_MISSING = 'the offsets reached do not exist in the topic'
+const OFFSETS_MISSING = 'the topic no longer has the offsets up to which it was read'
 const TOO_LONG_SILENCE = 'Kafka did not respond for too long'
 /** Interval between checks of the partition count, so that a topic that gains partitions is read completely. */
 const COUNT_LOOK_MS = 30_000

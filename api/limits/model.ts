@@ -64,7 +64,7 @@ const Match = z.strictObject({
     .default(['client'])
     .openapi({
       description:
-        'Requests share a counter if they have the same values for all of these parts. A rule with `api_key` applies only to callers with an API key, and a rule with `user` only to callers with a token. A rule whose key is `ip`, alone or with `endpoint`, applies only to callers without an API key, a token or a client certificate.',
+        'Requests share a counter if they have the same values for all of these parts. `endpoint` stands for the pattern of the rule, so it does not separate the paths that match the pattern. Of several rules with the same key, only the most specific one applies to a request. A rule with `api_key` applies only to callers with an API key, and a rule with `user` only to callers with a token. A rule whose key is `ip`, alone or with `endpoint`, applies only to callers without an API key, a token or a client certificate.',
     }),
 })
 
@@ -265,7 +265,7 @@ function warningsOf({ endpoint_pattern }: LimitRule, paths: LimitedPaths): strin
   const instead = paths.patternsInstead(pattern)
   if (instead.length === 0) return paths.canApply(pattern) ? [] : [NOT_LIMITED_HERE]
   return [
-    `No request to this process is matched as a request to this path, so the rule applies only to requests that a gateway submits (POST /api/v1/rate-limits/check). To limit the requests here, use the pattern ${instead.join(' or ')}.`,
+    `This process compares rules with a different path for requests to this endpoint, so the rule applies only to requests that a gateway submits (POST /api/v1/rate-limits/check). To limit the requests here, use the pattern ${instead.join(' or ')}.`,
   ]
 }
 

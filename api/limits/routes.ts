@@ -74,7 +74,7 @@ export const replaceRuleRoute = defineRoute({
   operationId: 'replaceRateLimitRule',
   summary: 'Replace a rule',
   description:
-    'Replaces all fields of a rule. Omitted fields get their defaults. Counters continue unless the window, the algorithm, or the identity of those who are counted changes. If the rule was deleted, it becomes active again.',
+    'Replaces all fields of a rule. Omitted fields get their defaults. Counters keep their values unless the change affects the window, the algorithm (window or token bucket) or the identity by which callers are counted. If the rule was deleted, it becomes active again.',
   auth: ADMIN,
   idempotent: true,
   params: ruleParams,

@@ -81,7 +81,7 @@ export function usage({ settings, counters, forget, isMemoryShort }: UsageDeps) 
     for (let from = 0; from < watched.length; from += PEEKED_TOGETHER) {
       const asks = watched.slice(from, from + PEEKED_TOGETHER).map(({ counter }) => ({ mode: 'soft' as const, counter, units: 0 }))
       const outcome = await counters.decide(asks)
-      if ('undecided' in outcome) throw new ApiError(errors.unavailable, { message: 'The counters do not respond. Try again shortly.' })
+      if ('undecided' in outcome) throw new ApiError(errors.unavailable, { message: 'The counters cannot be read now. Try again shortly.' })
       readings.push(...outcome)
     }
     return readings
@@ -108,7 +108,7 @@ export function usage({ settings, counters, forget, isMemoryShort }: UsageDeps) 
       try {
         await forget(keys)
       } catch (cause) {
-        throw new ApiError(errors.unavailable, { message: 'The counters do not respond. Try again shortly.', cause })
+        throw new ApiError(errors.unavailable, { message: 'Some counters may not have been reset. Try again shortly.', cause })
       }
     },
   }

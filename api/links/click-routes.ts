@@ -31,7 +31,7 @@ const LinkStatsSchema = z
     }),
     top_referrers: z.array(z.string()).openapi({
       description:
-        'Sites that referred visitors, most clicks first: registrable domains, hosts without one, or packages of mobile apps. `direct` stands for clicks without a referrer, and `unknown` for referrers without a host. Bots are not counted.',
+        'Sites that referred visitors, most clicks first: registrable domains, hosts that have no registrable domain, or package names of mobile apps. `direct` stands for clicks without a referrer, and `unknown` for referrers without a host. Bots are not counted.',
     }),
     top_countries: z
       .array(z.string())

@@ -3,7 +3,7 @@ import { ApiError, defineErrors, errors } from '../kit/errors.ts'
 export const linksErrors = defineErrors({
   invalid_url: {
     status: 400,
-    when: 'a URL is missing, malformed or not allowed: it must use http or https, have at most 2,048 characters, name a host with a dot or an address, have no user name or password, and not point to one of the short domains',
+    when: 'a URL is missing, malformed or not allowed: it must use http or https, have at most 2,048 characters, name a host with a dot or an IP address, have no user name or password, and not point to one of the short domains',
     message: 'This URL is not valid or not allowed. See details.',
   },
   invalid_alias: {

@@ -70,7 +70,10 @@ export function linksHandlers({ views, tables, facts, commands, domains, secret,
     const answer = await open.run(linkFlow, code, { ...NO_CHANGE, ...who, ...command })
     if (answer.outcome === 'not_found') throw new ApiError(linksErrors.url_not_found)
     if (answer.outcome === 'forbidden') throw notOwner()
-    if (answer.outcome === 'blocked') throw new ApiError(errors.forbidden, { message: 'An administrator has switched this link off.' })
+    if (answer.outcome === 'blocked')
+      throw new ApiError(errors.forbidden, {
+        message: 'An administrator has switched this link off. Only an administrator can switch it on again.',
+      })
     return answer
   }
 

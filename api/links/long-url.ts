@@ -23,8 +23,8 @@ export function checkedUrl(given: unknown, domains: ShortDomains, path: string):
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw refuse('must begin with http:// or https://')
   if (url.username !== '' || url.password !== '') throw refuse('must not contain a user name or password')
   const host = withoutRootDot(url.hostname)
-  if (!DOTTED_HOST.test(host) && !host.startsWith('[')) throw refuse('must name a host with a dot, or an address')
-  if (domains.leadsBack(url)) throw refuse('points to a short domain')
+  if (!DOTTED_HOST.test(host) && !host.startsWith('[')) throw refuse('must name a host with a dot, or an IP address')
+  if (domains.leadsBack(url)) throw refuse('must not point to a short domain')
   if (url.href.length > MAX_URL_CHARACTERS) throw refuse(`is longer than ${MAX_URL_CHARACTERS} characters after encoding`)
   return url.href
 }

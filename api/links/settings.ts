@@ -44,7 +44,7 @@ export const linksSettings = settingsFragment({
   },
   rules(env, report, { isProduction }) {
     if (!isProduction || env.LINKS_SECRET !== undefined) return
-    report('LINKS_SECRET', 'is missing, and NODE_ENV=production creates no secret; set the same random text for all API instances')
+    report('LINKS_SECRET', 'is missing, and no secret is created if NODE_ENV=production; set the same random text for all API instances')
   },
   value: (env) => ({
     /**

@@ -27,7 +27,7 @@ export const recommendationsSettings = settingsFragment({
     if (!isProduction || env.RECOMMENDATIONS_SECRET !== undefined) return
     report(
       'RECOMMENDATIONS_SECRET',
-      'is missing, and NODE_ENV=production creates no secret; set the same random text for all API instances',
+      'is missing, and no secret is created if NODE_ENV=production; set the same random text for all API instances',
     )
   },
   value: (env) => ({

@@ -179,7 +179,7 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
 
   test('signing out asks first if a user would lose notes, changes to a rule, or changes that are being sent', async () => {
     const { page, fakes } = await opened({ hash: CASE })
-    const question = page.getByRole('button', { name: 'Sign out and lose what is not saved?' })
+    const question = page.getByRole('button', { name: 'Sign out and lose the unsaved changes?' })
     const signOut = page.getByRole('button', { name: 'Sign out', exact: true })
     const isAsked = async () => {
       await signOut.click()

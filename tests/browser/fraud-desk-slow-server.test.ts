@@ -228,7 +228,7 @@ describe('the desk of fraud scoring while servers are slow or unreachable, with 
     await page.locator('#fraud').click()
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByRole('button', { name: 'Sign out and lose what is not saved?' }).click()
+    await page.getByRole('button', { name: 'Sign out and lose the unsaved changes?' }).click()
     const exp = Math.max(Date.now(), START) + 3_600_000
     await page.getByLabel('Token').fill(await signToken(api.key, { sub: 'bob', scope: 'fraud:analyst', exp }))
     await page.keyboard.press('Enter')

@@ -51,9 +51,10 @@ export const detailFields = {
     count: z.int(),
     distribution: z.record(z.string(), z.int()).openapi({ description: 'The number of reviews, keyed by stars from 1 to 5.' }),
   }),
-  related_products: z
-    .array(z.int())
-    .openapi({ description: 'Products that buyers often view together with this product, followed by best sellers of the category.' }),
+  related_products: z.array(z.int()).openapi({
+    description:
+      'The ids of products that buyers often view together with this product, followed by those of best sellers of its category.',
+  }),
 }
 
 export const productDetail = z.object(detailFields).openapi('ProductDetail')

@@ -69,7 +69,7 @@ export function offeredImages({ list, uploads, skus, place }: AskedImages, prese
     return uploads.length === 0 ? null : unique(uploads.map((upload) => offered(upload, present.product_id, null, null)))
   const used = new Set(list.map(({ upload }) => upload))
   const unused = uploads.findIndex((_upload, index) => !used.has(index))
-  if (unused >= 0) throw invalidRequest(`${place}.images`, `does not mention file ${unused} of the form`)
+  if (unused >= 0) throw invalidRequest(`${place}.images`, `does not mention file ${unused} of the form, counted from 0`)
   const faultAt = (index: number, field: string, message: string) => invalidRequest(`${place}.images[${index}].${field}`, message)
   const placeOf = (index: number) => list[index].position ?? index
   const inOrder = [...list.keys()].sort((one, other) => placeOf(one) - placeOf(other))

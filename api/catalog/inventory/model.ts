@@ -35,7 +35,7 @@ export const StockChangeBody = z
     operation: z.enum(OPERATIONS),
     reservation_id: z.string().min(1).max(MAX_RESERVATION_ID).optional().openapi({
       description:
-        'The reservation for DEDUCT or RELEASE. Default: the oldest open reservations of the variant in the warehouse, except those of carts.',
+        'The reservation for DEDUCT or RELEASE. Default: the open reservations of the variant in the warehouse, except carts, beginning with the reservation that expires first.',
     }),
     version: z.int().min(0).optional().openapi({
       description:
@@ -77,8 +77,8 @@ export const StockChangedSchema = z
 export const StockSchema = z
   .object({
     variant_id: z.int(),
-    available: available.openapi({ description: 'Number of units in all warehouses that can be reserved.' }),
-    reserved: reserved.openapi({ description: 'Number of units in open reservations in all warehouses.' }),
+    available: available.openapi({ description: 'Number of units that can be reserved, in all warehouses together.' }),
+    reserved: reserved.openapi({ description: 'Number of units in open reservations, in all warehouses together.' }),
     warehouses: z.array(z.object({ warehouse_id: z.string(), available, reserved, version })),
   })
   .openapi('Stock')

@@ -25,18 +25,18 @@ export function refusal(outcome: InventoryRefusal, row: StockRow): ApiError {
       })
     case 'reservation_ended':
       return new ApiError(catalogErrors.reservation_ended, {
-        message: 'The reservation is not open, or the open reservations have fewer units than the request names.',
+        message: 'The reservation is not open for this variant and warehouse, or the open reservations have fewer units than requested.',
         fields: { reserved },
       })
     case 'reservation_in_cart':
       return new ApiError(catalogErrors.reservation_in_cart)
     case 'too_many_reservations':
-      return invalidRequest('body.quantity_delta', 'concerns more than 1,000 reservations; use smaller quantities')
+      return invalidRequest('body.quantity_delta', 'would take units from more than 1,000 reservations; use a smaller quantity')
     case 'too_many_warehouses':
       return invalidRequest('body.warehouse_id', 'would exceed the limit of 1,000 warehouses per variant')
     case 'too_much':
       return invalidRequest('body.quantity_delta', 'would bring the stock of the warehouse above 2,147,483,647')
     case 'no_row':
-      return invalidRequest('body.warehouse_id', 'has never received the variant; use RECEIVE')
+      return invalidRequest('body.warehouse_id', 'has never received the variant; use RECEIVE instead of ADJUST')
   }
 }

@@ -86,16 +86,16 @@ const variants = z
     const seen = new Set<string>()
     for (const [index, { sku }] of offers.entries()) {
       if (seen.has(sku))
-        ctx.addIssue({ code: 'custom', path: [index, 'sku'], message: 'is already the sku of another variant in this request' })
+        ctx.addIssue({ code: 'custom', path: [index, 'sku'], message: 'is already the sku of another variant of this product' })
       seen.add(sku)
     }
   })
   .openapi({ description: `1 to ${MOST_ACTIVE_VARIANTS} variants.` })
 
-const force = z
-  .boolean()
-  .default(false)
-  .openapi({ description: 'Overrides the price guard. Only administrators may use this field, and its use is recorded.' })
+const force = z.boolean().default(false).openapi({
+  description:
+    'If true, prices are accepted that would otherwise be refused with `price_out_of_range`. Only administrators may set it to true, and its use is recorded.',
+})
 const sellerId = z
   .string()
   .regex(/^[1-9]\d{0,18}$/, 'must be a positive 64-bit integer in decimal')
@@ -207,7 +207,7 @@ const ListedSchema = z
     category_id: z.int(),
     brand: z.string().nullable(),
     status,
-    price: amount.nullable().openapi({ description: 'The price of the cheapest active variant.' }),
+    price: amount.nullable().openapi({ description: 'The price of the cheapest active variant; null if no variant is active.' }),
     currency: z.string(),
     variants: z.int().openapi({ description: 'The number of active variants.' }),
     version: z.int(),

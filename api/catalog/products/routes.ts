@@ -93,7 +93,7 @@ export const readProductRoute = defineRoute({
   path: '/api/v1/seller/products/{product_id}',
   operationId: 'readOwnProduct',
   summary: 'Get a product as its seller sees it',
-  description: 'The product includes the most recent change, inactive variants, skus and prices for periods.',
+  description: 'Returns the product with its most recent change, its inactive variants and the prices for periods.',
   auth: SELLER,
   params: ofProduct,
   answers: { 200: product },

@@ -44,6 +44,6 @@ function ownId(subject: string): bigint {
  * @throws ApiError `forbidden` if `force` is set, but the caller is not an administrator
  */
 export function mayForce({ owner }: Who, force: boolean): boolean {
-  if (force && owner !== null) throw new ApiError(errors.forbidden, { message: 'Only administrators may override the price guard.' })
+  if (force && owner !== null) throw new ApiError(errors.forbidden, { message: 'Only administrators may set force to true.' })
   return force
 }

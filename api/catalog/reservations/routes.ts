@@ -14,7 +14,7 @@ export const reserveCartRoute = defineRoute({
   operationId: 'reserve',
   summary: 'Reserve several variants, all or none',
   description:
-    'All items of the reservation end together, when the reservation is checked out, is released or expires. By default, a reservation expires after 15 minutes.',
+    'Such a reservation is called a cart. All its items end together, when the cart is checked out, is released or expires. By default, it expires after 15 minutes.',
   auth: INTERNAL,
   idempotent: true,
   body: CartBody,

@@ -54,7 +54,7 @@ export const searchAnswer = z
     }),
     matched: z.enum(['all', 'described', 'most', 'half']).nullable().openapi({
       description:
-        'What a product must contain, apart from units and words such as "with". `all`: all words of the query. `described`: all words or their corrections, which may also be in the description. `most`: three quarters of the words. `half`: half of the words. Null if the query has no words.',
+        'Which words of the query a product must contain. `all`: every word, in the title, brand or attributes. `described`: every word or its correction, in the title, brand, attributes or description. `most` and `half`: as `described`, but only three quarters or half of the words, rounded down. Units, and words such as "with", are required only if the query has no other words. Null if the query has no words.',
     }),
   })
   .openapi('SearchAnswer')

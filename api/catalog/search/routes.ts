@@ -28,7 +28,7 @@ export const suggestRoute = defineRoute({
   operationId: 'suggestProducts',
   summary: 'Get suggestions while a query is typed',
   description:
-    'Returns the titles of products that contain all words of the query. The last word may be incomplete. Also returns brands of these products, and categories. A brand is returned if one of its words begins with a word of the query. A category is returned if every word of the query is the beginning of a word in its name.',
+    'Returns the titles of products whose title and brand together contain all words of the query. The last word may be incomplete. Also returns brands of these products, and categories. A brand is returned if one of its words begins with a word of the query. A category is returned if every word of the query is the beginning of a word in its name.',
   auth: { kind: 'open' },
   query: z.object({
     q: z
@@ -42,7 +42,12 @@ export const suggestRoute = defineRoute({
       .openapi({ type: 'string', minLength: 1, maxLength: MOST_PREFIX_CHARACTERS, example: 'cordl' }),
     limit: integerParameter({ minimum: 1, maximum: 20, default: 10, description: 'Maximum number of titles.' }),
   }),
-  answers: { 200: { description: 'The suggestions, best first.', schema: suggestAnswer } },
+  answers: {
+    200: {
+      description: 'The titles of the best products first, the most frequent brands first, and the categories sorted by path.',
+      schema: suggestAnswer,
+    },
+  },
   errors: [errors.invalid_request, errors.not_ready, errors.unavailable],
 })
 

@@ -13,9 +13,14 @@ const time = (what: string) => z.iso.datetime({ offset: true }).openapi({ descri
 export const BacktestBody = z
   .strictObject({
     rule: NewRuleBody.optional().openapi({
-      description: 'A draft that is added to the rules in force. If a rule with the same id exists, the draft replaces it.',
+      description:
+        'A draft that is tested together with the rules in force. For the test, it replaces the rule with the same id, if there is one.',
     }),
-    rules: z.array(NewRuleBody).max(MAX_DRAFTS).optional().openapi({ description: 'Drafts that replace all rules in force.' }),
+    rules: z
+      .array(NewRuleBody)
+      .max(MAX_DRAFTS)
+      .optional()
+      .openapi({ description: 'Drafts that are tested instead of the rules in force.' }),
     ruleset_version: z
       .int()
       .min(0)

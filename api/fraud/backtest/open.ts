@@ -31,7 +31,7 @@ const RETRY_AFTER_SECONDS = 30
 
 /** Notes about the limitations of the comparison. Every report contains these notes. */
 const NOTES = [
-  'The back-test uses the current lists, snoozes and policy, not those that were in force when the transactions were scored.',
+  'The back-test used the lists, snoozes and policy that were in force when it began, not those that were in force when the transactions were scored.',
   'The features, the model scores and the effect of the blocklist come from the log; they were not computed again.',
 ]
 

@@ -12,7 +12,7 @@ export const startBacktestRoute = defineRoute({
   operationId: 'startFraudBacktest',
   summary: 'Test rules on logged transactions',
   description:
-    'Starts a job that evaluates rules on a uniform sample of logged transactions. The rules can be the rules in force, the rules in force with one draft, drafts of all rules, or a stored version. The features of each transaction come from the log. The current lists, snoozes and policy are used.',
+    'Starts a job that evaluates rules on a uniform sample of logged transactions. The rules can be the rules in force, the rules in force with one draft, drafts of all rules, or a stored version. The features of each transaction come from the log. The lists, snoozes and policy are those in force when the job begins.',
   auth: OPERATIONS,
   idempotent: true,
   body: BacktestBody,

@@ -65,7 +65,7 @@ export async function pageOfCases(deps: CasesDeps, query: CaseQuery): Promise<Ca
 /** Reads archived cases from ClickHouse. Returns undefined if the query fails or takes too long. */
 async function fromTable<T>({ tables, log }: CasesDeps, read: (tables: CasesDeps['tables']) => Promise<T>): Promise<T | undefined> {
   try {
-    return await withDeadline(read(tables), ARCHIVE_TIMEOUT_MS, () => new Error('no answer in time'))
+    return await withDeadline(read(tables), ARCHIVE_TIMEOUT_MS, () => new Error('ClickHouse did not respond in time'))
   } catch (error) {
     log.warn({ reason: (error as Error).message }, 'fraud_cases_without_archive')
     return undefined

@@ -106,7 +106,7 @@ export const CaseWithHistorySchema = CaseSchema.extend({
         status: caseStatus,
         assigned_to: z.string().nullable(),
         verdict: z.enum(VERDICTS).nullable(),
-        reporter: z.string().nullable().openapi({ description: 'The analyst who gave the verdict; null if the actor gave it.' }),
+        reporter: z.string().nullable().openapi({ description: 'The `reporter` of the feedback; null if the request did not name one.' }),
         fraud_type: z.string().nullable(),
         notes: z.string(),
         evidence: z.array(z.string()),
@@ -114,7 +114,7 @@ export const CaseWithHistorySchema = CaseSchema.extend({
     )
     .openapi({
       description:
-        'The newest changes, oldest first. `status`, `assigned_to` and `fraud_type` are the values after the change. The other fields describe the change itself.',
+        'The most recent changes, in chronological order. `status`, `assigned_to` and `fraud_type` are the values after the change. The other fields describe the change itself.',
     }),
 }).openapi('FraudCaseWithHistory')
 
@@ -126,7 +126,7 @@ export const CaseListSchema = z
     total: z.int(),
     complete: z.boolean().openapi({
       description:
-        'Whether the list is complete. If ClickHouse does not respond, the value is false, and cases that were closed more than 30 days ago are missing.',
+        'Whether the list is complete. If false, ClickHouse could not be read in time, and cases that were closed more than 30 days ago may be missing.',
     }),
   })
   .openapi('FraudCaseList')

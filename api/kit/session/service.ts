@@ -42,16 +42,16 @@ const signInRoute = defineRoute({
   method: 'post',
   path: PATH,
   operationId: 'signIn',
-  summary: 'Sign in a page',
+  summary: 'Sign in from a page',
   description:
-    'Stores the token in a cookie that scripts cannot read. Later requests from this browser then need no Authorization header. Pages of other origins must not send this request.',
+    'Stores the token in a cookie that scripts cannot read. Later requests from this browser then need no Authorization header. The request is refused if it comes from a page of another origin.',
   auth: { kind: 'open' },
   body: SignIn,
   bodyExample: { token: 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiI0MiJ9.c2lnbmF0dXJl' },
   maxBodyBytes: MAX_BODY_BYTES,
   answers: {
     201: {
-      description: 'The page is signed in until the token expires.',
+      description: 'The browser is signed in until the token expires.',
       schema: Session,
       headers: { 'Set-Cookie': 'The session cookie, with HttpOnly and SameSite=Strict, and with Secure if the public URL uses https.' },
     },

@@ -156,7 +156,7 @@ async function* readBlocks(file: SpoolFile, start: number, size: number): AsyncG
   for (;;) {
     const { body, next } = await readFrame(file, at, size)
     if (body.length === 0) {
-      if (next !== size) throw new SnapshotError(`the file continues after its last block at byte ${at}`)
+      if (next !== size) throw new SnapshotError(`the file contains more data after its last block, which begins at byte ${at}`)
       return
     }
     yield { body, at }

@@ -99,7 +99,7 @@ export function feedSnapshotOpener(options: FeedSnapshotOptions): OpenFeedSnapsh
     async function read() {
       return await readCheckedFile(files, path, MAGIC, async ({ header, blocks }) => {
         const { savedAt, topics, ...own } = header as Header
-        if (own.name !== name || own.form !== form) throw new SnapshotError('it has a different form')
+        if (own.name !== name || own.form !== form) throw new SnapshotError('it has a different name or format')
         if (savedAt > now()) throw new SnapshotError('it was saved in the future, according to the clock of this machine')
         if (now() - savedAt >= MAX_GAP_MS) throw new SnapshotError('it is too old to continue from its offsets')
         const bodies = async function* () {

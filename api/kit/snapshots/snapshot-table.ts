@@ -259,7 +259,8 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
   async function stale(): Promise<string | undefined> {
     if (serving === undefined || !isStale()) return undefined
     const since = Math.floor(staleMs() / MS_PER_SECOND)
-    const source = snapshot === undefined ? `topic ${topic}: no news` : `a snapshot of ${topic} is in use, unchanged`
+    const source =
+      snapshot === undefined ? `the table of ${topic} has not been updated` : `a snapshot of ${topic} is in use and has not been updated`
     const reason = follower.failure === undefined ? '' : `: ${follower.failure.reason}`
     return `${source} for ${since} s${reason}`
   }
@@ -296,5 +297,5 @@ export async function snapshotTable<C>(options: SnapshotTableOptions<C>): Promis
 
 /** Returns the error for callers of a table that serves no contents yet. */
 export function notLoaded(topic: string): ApiError {
-  return new ApiError(errors.not_ready, { message: `The table of ${topic} is still being loaded. Try again shortly.` })
+  return new ApiError(errors.not_ready, { message: `The data of ${topic} is still being loaded. Try again shortly.` })
 }

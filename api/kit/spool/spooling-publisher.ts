@@ -210,7 +210,9 @@ export class SpoolingPublisher implements SpoolingFacts {
     waiting.spooled.stored.then(
       () => waiting.resolve('spooled'),
       (cause: Error) =>
-        waiting.reject(new ApiError(errors.unavailable, { message: 'The event log does not respond. Try again shortly.', cause })),
+        waiting.reject(
+          new ApiError(errors.unavailable, { message: 'The data of this request could not be stored. Try again shortly.', cause }),
+        ),
     )
   }
 

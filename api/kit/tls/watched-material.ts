@@ -42,7 +42,7 @@ export async function watchMaterial({ files, log, registry, now, intervalMs = CH
   const failures = counter(
     registry,
     'tls_files_not_usable_total',
-    'Changes to the TLS files that were not usable, so that the earlier contents stayed in use',
+    'Times that the TLS files became unusable, so that the earlier certificate and key stayed in use',
   )
   const help = "When the certificate of the API's TLS port expires"
   gauge(registry, 'tls_certificate_expires_timestamp_seconds', help, () => current.expiresAt / MS_PER_SECOND)

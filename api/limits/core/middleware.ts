@@ -158,7 +158,7 @@ function assertValid(rules: readonly LimitRule[]): void {
   // Programs in JavaScript have no types, so a field may be missing or misspelt.
   for (const { rule_id, endpoint_pattern, limit_count, window_seconds, burst_allowance, key, action } of rules) {
     const fault = (text: string) => new Error(`rate limit rule ${rule_id}: ${text}`)
-    if (typeof rule_id !== 'string' || rule_id === '') throw fault('rule_id must be a text that is not empty')
+    if (typeof rule_id !== 'string' || rule_id === '') throw fault('rule_id must be a non-empty string')
     const pattern = parsePattern(endpoint_pattern)
     if (pattern === undefined) throw fault(`${endpoint_pattern} is not /exact/path, /a/prefix/* or *, optionally after a method: POST /a/*`)
     if (pattern.method === 'HEAD') throw fault('a HEAD counts as a GET, so the pattern must name GET')

@@ -309,7 +309,10 @@ describe('the owner of a link', () => {
     const refused = await patch(ALICE, { is_active: true, expiration: 'never' })
     expect([refused.status, refused.body]).toEqual([
       403,
-      expect.objectContaining({ error: 'forbidden', message: 'An administrator has switched this link off.' }),
+      expect.objectContaining({
+        error: 'forbidden',
+        message: 'An administrator has switched this link off. Only an administrator can switch it on again.',
+      }),
     ])
     expect((await patch(ALICE, { expiration: '7d' })).body.is_active).toBe(false)
     expect((await patch(admin, { is_active: true })).body.is_active).toBe(true)

@@ -101,7 +101,7 @@ export const searchParameters = z
       .transform((values) => values ?? [])
       .openapi({
         type: 'string',
-        description: `An attribute as name:value. May be repeated for at most ${MOST_ATTRIBUTE_NAMES} names. Several values of the same name are alternatives.`,
+        description: `An attribute as name:value. Repeat the parameter for further attributes, up to ${MOST_ATTRIBUTE_VALUES} with at most ${MOST_ATTRIBUTE_NAMES} different names. Several values of the same name are alternatives.`,
         example: 'colour:red',
       }),
     sort: z

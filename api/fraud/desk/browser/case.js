@@ -400,7 +400,7 @@ const lostAssignment = (found) => `The assignment of the case of transaction ${f
 const lostNotes = (found) => `The notes on the case of transaction ${found?.transaction_id} were not saved. `
 
 function notSent() {
-  const message = 'The user signed out before it was sent.'
+  const message = 'The session of the user who made the change ended before the change was sent.'
   return new RequestFailed({ status: 0, code: '', message, details: [], retryAfterS: DEFAULT_RETRY_S, requestId: '' })
 }
 

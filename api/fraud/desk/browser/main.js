@@ -161,7 +161,7 @@ onSubmit(
   report,
 )
 byId('filters', HTMLFormElement).addEventListener('change', queue.filter)
-part('account').append(askAgain('Sign out', 'Sign out and lose what is not saved?', () => signOut().catch(report), hasUnsaved))
+part('account').append(askAgain('Sign out', 'Sign out and lose the unsaved changes?', () => signOut().catch(report), hasUnsaved))
 addEventListener('hashchange', () => {
   settle()
   enter()

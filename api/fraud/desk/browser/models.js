@@ -133,7 +133,7 @@ function drawReport(report) {
   const parts = (report?.models ?? []).flatMap((/** @type {any} */ model) => [
     make('h3', '', isolated(words(model.name)), ' ', make('span', 'soft', isolated(`version ${model.version}`))),
     figures(model),
-    ...(model.frauds > 0 ? [] : [make('p', 'soft', 'No fraud has been confirmed yet, so there is nothing to compare scores with.')]),
+    ...(model.frauds > 0 ? [] : [make('p', 'soft', 'The report contains no confirmed fraud with which the scores could be compared.')]),
     make('div', 'plots', ...plotsOf(model)),
   ])
   part('model-report').replaceChildren(...parts)

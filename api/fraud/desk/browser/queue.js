@@ -94,7 +94,7 @@ export function caseQueue({ onFailure, onSuccess }) {
 
   function draw() {
     const isNarrowed = byId('status', HTMLSelectElement).value !== ''
-    const missing = isComplete ? '' : '; cases that were closed more than 30 days ago are missing'
+    const missing = isComplete ? '' : '; cases that were closed more than 30 days ago may be missing'
     summarise(`${count(total)} ${total === 1 ? 'case' : 'cases'}${isNarrowed ? ' with this status' : ''}${missing}`)
     const pages = pagesOf(total)
     part('pages').hidden = pages === 1

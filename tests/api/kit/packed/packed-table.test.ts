@@ -89,7 +89,7 @@ test('the table reports that it is stale while Kafka is silent, and continues af
   world.state.aheadMs += SILENCE_MS
   world.put('a', '2')
   expect([table.isStale, table.isFromSnapshot, table.get('a')]).toEqual([true, false, 1])
-  expect(await reports(table)).toEqual({ 'news of table entries': expect.stringMatching(/no news for \d+ s/) })
+  expect(await reports(table)).toEqual({ 'news of table entries': expect.stringMatching(/has not been updated for \d+ s/) })
   const [required, optional] = table.probes
   expect([required.optional, optional.optional]).toEqual([undefined, true])
   world.state.isAway = false
@@ -150,7 +150,7 @@ describe('a snapshot', () => {
     await expect
       .poll(() => reports(table), SOON)
       .toEqual({
-        'news of table entries': expect.stringMatching(/a snapshot of entries is in use, unchanged for \d+ s: no broker/),
+        'news of table entries': expect.stringMatching(/a snapshot of entries is in use and has not been updated for \d+ s: no broker/),
       })
     expect(['a', 'b', 'c', 'd', 'e'].map((key) => table.get(key))).toEqual([1, 2, 3, 4, undefined])
     expect([table.isFromSnapshot, table.isStale]).toEqual([true, true])
