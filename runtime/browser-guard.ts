@@ -30,13 +30,13 @@ export function browserRefusal(
   if (headers.origin !== undefined) return 'Requests with an Origin header are refused, because web pages must not use this server'
   const site = headers['sec-fetch-site']
   if (site !== undefined && !(mayBeOpened && site === OPENED_BY_USER)) {
-    return 'Requests with a Sec-Fetch-Site header are refused, because web pages must not use this server'
+    return 'Requests with this value of Sec-Fetch-Site are refused, because web pages must not use this server'
   }
   // Only HTTP/1.0 clients omit the Host header, and browsers do not use HTTP/1.0.
   if (headers.host === undefined) return undefined
   const name = hostName(headers.host)
   if (LOCAL_NAMES.has(name) || names.some((own) => own.toLowerCase() === name)) return undefined
-  return 'The Host header does not name this machine: use localhost or 127.0.0.1'
+  return 'The Host header is not a name of this server: use localhost or 127.0.0.1'
 }
 
 function hostName(host: string): string {

@@ -35,6 +35,6 @@ export function createOnce(path: string, make: () => string): string {
 
 function existing(path: string): string {
   const secret = readFileSync(path, 'utf8')
-  if (secret.trim() === '') throw new Error(`${path} is empty: restore it from a backup, or delete it to create a new secret`)
+  if (secret.trim() === '') throw new Error(`${path} contains no secret: restore it from a backup, or delete it to create a new secret`)
   return secret
 }

@@ -44,7 +44,7 @@ export const textPart: KeyPart<string> = {
   },
   decode(buffer, start, end) {
     const bytes = unescaped(buffer, start, end)
-    if (!isUtf8(bytes)) throw new CodecError('the text part of the key is not valid UTF-8')
+    if (!isUtf8(bytes)) throw new CodecError('a text part of the key is not valid UTF-8')
     return bytes.toString('utf8')
   },
 }
@@ -53,7 +53,7 @@ function unescaped(buffer: Buffer, start: number, end: number): Buffer {
   let nuls = 0
   let at = buffer.indexOf(END, start)
   for (; at >= 0 && at + 1 < end && buffer[at + 1] === ESCAPED_NUL; at = buffer.indexOf(END, at + 2)) nuls++
-  if (at < 0 || at + 1 >= end || buffer[at + 1] !== END) throw new CodecError('the text part of the key is not terminated')
+  if (at < 0 || at + 1 >= end || buffer[at + 1] !== END) throw new CodecError('a text part of the key is not terminated')
   nextPart = at + 2
   if (nuls === 0) return buffer.subarray(start, at)
   const bytes = Buffer.allocUnsafe(at - start - nuls)
@@ -130,7 +130,7 @@ export function compositeKey<T extends object>(parts: { readonly [Name in keyof 
     const value = {} as T
     nextPart = start
     for (const name of names) value[name] = parts[name].decode(buffer, nextPart, end)
-    if (nextPart !== end) throw new CodecError('the key has more parts than expected')
+    if (nextPart !== end) throw new CodecError('the key has bytes after its last part')
     return value
   }
 

@@ -158,7 +158,7 @@ test('a record with an incompatible schema becomes a dead letter with the reason
   const [{ headers }] = driver.readDeadLetters()
   const message = headers.find((header) => header.key === DEAD_LETTER_HEADERS.message)
   expect(String(message?.value)).toBe(
-    'the value was written with a schema that cannot be read here: .rider: the writer does not have the field, and the field has no default',
+    "this program cannot read values of the writer's schema: .rider: the writer does not have the field, and the field has no default",
   )
 })
 

@@ -144,7 +144,8 @@ async function buildIndex<K, V>(
   runtime.log.info({ index: name, former, requestId }, 'index_build_begins')
   await fillIndex(deps, turn, name, build, topicId, former !== undefined)
   await turn.confirm()
-  if (!(await family.publish(name, turn.token, former))) throw new Error(`index ${name} was changed by another process`)
+  if (!(await family.publish(name, turn.token, former)))
+    throw new Error(`index ${name} was not published, because another process changed its aliases or those of the index in use`)
   runtime.log.info({ index: name, former, requestId }, 'index_published')
 }
 

@@ -15,7 +15,7 @@ export const recommendationsTrainingSettings = settingsFragment({
   variables: {
     RECOMMENDATIONS_TRAIN_HOURS: documented(
       wholeNumber(0, HOURS_OF_A_WEEK).prefault(DEFAULT_HOURS),
-      'hours between two training runs of recommendations; 0 trains on request only',
+      'hours between the starts of two training runs of recommendation models; 0 trains only on request',
     ),
     RECOMMENDATIONS_PYTHON: documented(
       z.string().optional(),

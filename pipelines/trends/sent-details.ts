@@ -76,7 +76,7 @@ export class SentDetails {
 
   #referenceOf(renewal: number): ReportReference {
     const kept = this.#kept.find(({ reference }) => reference.windowEnd === renewal * RENEWAL_MS)
-    if (kept === undefined) throw new Error('a report omits the details of a candidate, but no kept report has them')
+    if (kept === undefined) throw new Error('the details of a term are not due, but no kept report contains them')
     return kept.reference
   }
 

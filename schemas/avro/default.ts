@@ -59,7 +59,9 @@ function check(type: AvroType, json: unknown, budget: DefaultBudget, depth: numb
     case 'bytes':
       return isByteText(json) ? undefined : 'expected a string of the characters U+0000 to U+00FF'
     case 'fixed':
-      return isByteText(json) && json.length === type.size ? undefined : `expected a string of ${type.size} bytes`
+      return isByteText(json) && json.length === type.size
+        ? undefined
+        : `expected a string of ${type.size} characters from U+0000 to U+00FF`
     case 'enum':
       return type.symbols.includes(json as string) ? undefined : 'expected a symbol of the enum'
     case 'array':
@@ -93,7 +95,7 @@ export function defaultSource(type: AvroType, json: unknown): string {
       // A JavaScript number would round a larger default. Decoded values are never rounded, so defaults must not be
       // either.
       if (!Number.isSafeInteger(Number(value)))
-        throw new SchemaError(`the default ${value} is outside ±(2^53-1): declare the long as int64`)
+        throw new SchemaError(`the default ${value} is outside ±(2^53-1): declare the long with logicalType int64`)
       return String(value)
     }
     case 'float':

@@ -150,7 +150,7 @@ function encoderGenerator(out: SourceBuilder) {
       case 'float':
         line(`if (typeof ${value} !== 'number') throw misfit(${path}, 'expected a number')`)
         line(
-          `if (Number.isFinite(${value}) && !Number.isFinite(Math.fround(${value}))) throw misfit(${path}, 'the number is too large for a float')`,
+          `if (Number.isFinite(${value}) && !Number.isFinite(Math.fround(${value}))) throw misfit(${path}, 'the number is outside the range of a float')`,
         )
         line(`p = writeFloat(b, p, ${value})`)
         return

@@ -232,7 +232,8 @@ function namesOf(from: Properties, outer: string) {
   const dot = from.name.lastIndexOf('.')
   const namespace = dot >= 0 ? from.name.slice(0, dot) : typeof from.namespace === 'string' ? from.namespace : outer
   const name = simpleName(from.name.slice(dot + 1), what)
-  if (PRIMITIVES.has(name) && namespace === '') throw new SchemaError(`"${name}" is the name of a primitive type`)
+  if (PRIMITIVES.has(name) && namespace === '')
+    throw new SchemaError(`"${name}" is the name of a primitive type, so a type of this name needs a namespace`)
   const aliases = stringList(from.aliases, `aliases of "${name}"`).map((alias) => qualify(alias, namespace))
   return { name: qualify(name, namespace), aliases, namespace, doc: docOf(from) }
 }

@@ -64,7 +64,7 @@ export function avroValue<T>(schema: AvroSchema): ValueFormat<T> {
       if (!(error instanceof IncompatibleSchemaError || error instanceof SchemaError || error instanceof RangeError)) throw error
       const reason = error.message
       return function refuse() {
-        throw new CodecError(`the value was written with a schema that cannot be read here: ${reason}`)
+        throw new CodecError(`this program cannot read values of the writer's schema: ${reason}`)
       }
     }
   }

@@ -88,6 +88,7 @@ function whole(index: string, answer: SearchAnswer): any | typeof NOT_COMPLETE {
   if (answer.status === NOT_FOUND) return NOT_COMPLETE
   requireSuccess(answer, `searching ${index}`)
   const { timed_out: timedOut, _shards: shards } = answer.body
-  if (timedOut || shards?.failed > 0) throw new TargetUnavailableError(`only part of ${index} was searched`)
+  if (timedOut || shards?.failed > 0)
+    throw new TargetUnavailableError(`only part of ${index} was searched, because the time limit was reached or a shard failed`)
   return answer.body
 }

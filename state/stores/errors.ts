@@ -4,7 +4,7 @@ import { type Codec, CodecError, UnknownSchemaError } from '../../schemas/codec.
 export class StateLocked extends Error {
   override readonly name = 'StateLocked'
   constructor(folder: string, cause: unknown) {
-    super(`the state folder ${folder} is in use by another process: stop that worker, or configure another folder for this one`, { cause })
+    super(`the state folder ${folder} is in use by another process: stop that process, or configure another folder for this one`, { cause })
   }
 }
 

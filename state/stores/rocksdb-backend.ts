@@ -132,7 +132,7 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
       mustScrub = false
       const mayGoOn = () => !isClosing && !follower.isOverrun
       const isComplete = (await copyRows(binding, old, copy, mayGoOn)) && (await catchUp(binding, follower, copy, mayGoOn))
-      if (!isComplete || !mayGoOn()) throw new Error('closing, or too many rows changed')
+      if (!isComplete || !mayGoOn()) throw new Error('the database is being closed, or too many rows changed during the copy')
       // From here on, this block is synchronous, so no write can come between the last changes and the switch to the
       // copy.
       while (follower.changes > 0) follower.applyNext(copy)
@@ -263,7 +263,7 @@ function readOrCreateDirectory(binding: RocksdbBinding, live: LiveDatabase, fold
     for (const space of directory.deleted.splice(0)) deleteRows(binding, live, space)
     return directory
   } catch (error) {
-    throw stateError(`reading the directory of the state in ${folder}`, error)
+    throw stateError(`reading the list of stores in the state in ${folder}`, error)
   }
 }
 

@@ -342,7 +342,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     takeChanges() {
       // This scan reads nothing. It only checks the caller's access to the store.
       rows.scan({ limit: 0 })
-      if (changes === undefined) throw new Error(`store ${name} has no changes to take without the option collectChanges`)
+      if (changes === undefined) throw new Error(`store ${name} collects no changes: set its option collectChanges`)
       return changes.take().map((change) => {
         const bytes = bytesOf(change.key, change.page)
         return { ...change, bytes: bytes && withoutMark(bytes) }

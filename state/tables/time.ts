@@ -21,7 +21,8 @@ export function isPossibleTime(time: number): boolean {
  * @throws ImpossibleTimeError
  */
 export function checkTime(time: number): void {
-  if (!isPossibleTime(time)) throw new ImpossibleTimeError(`a table cannot store the time ${time}: times are epoch ms from 1970 to 2106`)
+  if (!isPossibleTime(time))
+    throw new ImpossibleTimeError(`a table cannot store the time ${time}: times must be epoch ms from 1970 to 2106`)
 }
 
 /**

@@ -39,14 +39,18 @@ export function checkVersion({ version, sequence, files }: FileVersion): void {
   const refuse = (fault: string): never => {
     throw new VersionRefusedError(`The version ${JSON.stringify(version)} is refused, because ${fault}.`)
   }
-  if (!NAME.test(version)) refuse('its name cannot be the name of a folder')
+  if (!NAME.test(version))
+    refuse('its name does not consist of 1 to 128 letters, digits, dots, dashes and underscores, with a letter or digit first')
   if (!Number.isSafeInteger(sequence) || sequence < 1) refuse(`its sequence is ${sequence} instead of a positive integer`)
   if (files.length === 0 || files.length > MOST_FILES) refuse(`it has ${files.length} files, but must have 1 to ${MOST_FILES}`)
   const names = new Set<string>()
   for (const { name, hash, bytes } of files) {
-    if (!NAME.test(name)) refuse(`${JSON.stringify(name)} cannot be the name of a file`)
+    if (!NAME.test(name))
+      refuse(
+        `the file name ${JSON.stringify(name)} does not consist of 1 to 128 letters, digits, dots, dashes and underscores, with a letter or digit first`,
+      )
     if (names.has(name)) refuse(`it names the file ${name} twice`)
-    if (!HASH.test(hash)) refuse(`the hash of ${name} is not a SHA-256 in hexadecimal digits`)
+    if (!HASH.test(hash)) refuse(`the hash of ${name} is not a SHA-256 in 64 lower-case hexadecimal digits`)
     if (!Number.isSafeInteger(bytes) || bytes < 0) refuse(`the length of ${name} is ${bytes}, which is not a number of bytes`)
     names.add(name)
   }

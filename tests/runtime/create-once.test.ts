@@ -21,5 +21,5 @@ test('a private file is created only once, and no draft is left behind', () => {
 test('an empty secret file is refused, because anyone could guess an empty secret', () => {
   const path = join(folder(), 'secret')
   writeFileSync(path, '')
-  expect(() => createOnce(path, () => 'new')).toThrow(/secret is empty: restore it from a backup/)
+  expect(() => createOnce(path, () => 'new')).toThrow(/secret contains no secret: restore it from a backup/)
 })

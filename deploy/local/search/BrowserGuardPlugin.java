@@ -48,6 +48,6 @@ public final class BrowserGuardPlugin extends Plugin implements ActionPlugin {
     String host = request.header("Host");
     // Only HTTP/1.0 clients omit the Host header, and browsers do not use HTTP/1.0.
     if (host == null || LOCAL_NAMES.contains(host.replaceFirst(":\\d*$", "").toLowerCase(Locale.ROOT))) return null;
-    return "The Host header does not name this machine: use localhost or 127.0.0.1";
+    return "The Host header is not a name of this server: use localhost or 127.0.0.1";
   }
 }

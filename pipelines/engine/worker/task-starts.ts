@@ -281,8 +281,8 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     // state already contains their effects.
     if (deps.exactlyOnce && !committed && records > 0)
       throw new TopologyError(
-        `topology ${topology}: task ${task.id} has state of ${records} changelog records, but the input position that belongs to it is unknown (the group's offsets ` +
-          `have expired and the state folder is lost or old, or a source was deleted and created again): commit the offsets for group ${topology}, or delete its changelog topics to start from scratch`,
+        `topology ${topology}: task ${task.id} has restored its state from ${records} changelog records, but the input position that belongs to this state is unknown (the group's offsets ` +
+          `have expired and the state folder is lost or old, or a source was deleted and created again): if you know the position, commit it as offsets of group ${topology}; otherwise, delete the changelog topics of the topology to start from scratch`,
       )
     task.start(positions)
     for (const source of task.sources) {

@@ -109,13 +109,13 @@ function* workerSamples(worker: Worker): Generator<Sample> {
   const sample = (name: string, help: string, value: number, labels = {}) => ({ name, help, labels: { topology, ...labels }, value })
 
   yield sample('worker_ready', '1 when the worker is ready, as in /readyz', ready ? 1 : 0)
-  yield sample('partitions_outgrown', 'Sub-topologies whose sources have gained partitions that nothing processes', withoutTask.length)
+  yield sample('partitions_outgrown', 'Sub-topologies that do not process all partitions of their sources', withoutTask.length)
   for (const topic of deletedTopics) yield sample('topic_deleted', '1 while a topic of the topology does not exist', 1, { topic })
   yield sample('records_processed_total', 'Records passed to processors', metrics.processed)
   yield sample('records_dead_lettered_total', 'Records sent to the dead-letter topic', metrics.deadLetters)
   for (const { source, stage, handling, count } of metrics.skipped)
     yield sample('records_skipped_total', 'Failed records that a policy of their source has skipped', count, { source, stage, handling })
-  yield sample('records_late_total', 'Records that arrived after their window and its grace period', metrics.late)
+  yield sample('records_late_total', 'Records that arrived after their window and its grace period had ended', metrics.late)
   for (const [reason, value] of metrics.dropped) yield sample('records_dropped_total', 'Records ignored on purpose', value, { reason })
   for (const [metric, value] of metrics.counts) yield sample('processor_events_total', 'Events counted by processors', value, { metric })
   yield sample('commits_total', 'Committed transactions', commits)
@@ -125,7 +125,7 @@ function* workerSamples(worker: Worker): Generator<Sample> {
   yield sample('schema_retries_total', 'Failed attempts to load a schema; each is retried', schemaRetries)
   yield sample('schemas_failing', 'Schemas that are needed and could not be loaded yet', schemaFailures.size)
   for (const task of tasks) {
-    yield sample('task_lag_records', 'Offsets between the task and the ends of its sources', lagOf(task), { task: task.id })
+    yield sample('task_lag_records', 'Offsets to the ends of the sources; 0 while the task restores', lagOf(task), { task: task.id })
     yield sample('task_running', '1 when the task runs, 0 while it restores', task.state === 'RUNNING' ? 1 : 0, { task: task.id })
   }
   yield sample('worker_warming_up', '1 while the worker copies state before it takes over partitions', warmUp === undefined ? 0 : 1)
@@ -133,6 +133,6 @@ function* workerSamples(worker: Worker): Generator<Sample> {
     yield sample('standby_lag_records', 'Committed changelog offsets that the standby copy lacks', behind, { task })
   for (const { task, remaining, recordsPerSecond } of restoring) {
     yield sample('restore_remaining_records', 'Changelog offsets still to be read', remaining, { task })
-    yield sample('restore_records_per_second', 'Speed of the restore', recordsPerSecond, { task })
+    yield sample('restore_records_per_second', 'Mean number of changelog records restored per second', recordsPerSecond, { task })
   }
 }

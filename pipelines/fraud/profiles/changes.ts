@@ -117,6 +117,6 @@ function isFull({ rows, entities, judged }: OpenRecord): boolean {
 
 function appendText(out: ByteWriter, text: string): void {
   const end = writeString(out, out.length, text)
-  if (end < 0) throw new CodecError(`${JSON.stringify(text)} cannot be encoded`)
+  if (end < 0) throw new CodecError(`${JSON.stringify(text)} has a lone surrogate, which UTF-8 cannot represent`)
   out.length = end
 }

@@ -9,7 +9,7 @@ export const clickSettings = settingsFragment({
   variables: {
     VISITOR_SECRET: documented(
       z.string().min(MIN_SECRET_LENGTH, `is shorter than ${MIN_SECRET_LENGTH} characters`).optional(),
-      'key for hashing visitors of links; production requires one, the same for all workers',
+      'secret key for the hashes that identify visitors of links; required in production, and must be the same for all workers',
       'generated at the first start',
     ),
     GEOIP_DATABASE: documented(

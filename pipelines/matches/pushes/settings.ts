@@ -26,7 +26,7 @@ export const pushSettings = settingsFragment({
   variables: {
     MATCH_WEBHOOK_URL: documented(
       addressOf('https', 'http').optional(),
-      'address that receives the pushes about matches; without it, workers only log the ids of the pushes',
+      'address that receives the pushes about matches; without it, workers only log the ids of each push, its match and its users',
     ),
     MATCH_WEBHOOK_SECRET: documented(
       list.pipe(z.array(secret).max(MAX_SECRETS, `has more than ${MAX_SECRETS} secrets`)).optional(),
@@ -43,7 +43,8 @@ export const pushSettings = settingsFragment({
     if (protocol === 'http:' && !LOOPBACK.test(hostname) && !MATCH_WEBHOOK_PLAIN_HTTP) {
       report('MATCH_WEBHOOK_URL', 'is not encrypted: use https, or http on a loopback address, or set MATCH_WEBHOOK_PLAIN_HTTP=1')
     }
-    if (username !== '' || password !== '') report('MATCH_WEBHOOK_URL', 'contains a user name or password: remove them; pushes are signed')
+    if (username !== '' || password !== '')
+      report('MATCH_WEBHOOK_URL', 'contains a user name or password: remove them; receivers recognise pushes by their signatures')
     if (MATCH_WEBHOOK_SECRET === undefined) {
       report('MATCH_WEBHOOK_SECRET', `is missing: receivers verify pushes with it; set ${SECRET_PREFIX}$(openssl rand -base64 32)`)
     }

@@ -63,7 +63,7 @@ export function pushTarget({ send, check, partitionOf, now }: PushTargetOptions)
 const VIEW_BEHIND: DeliveryOutcome = {
   outcome: 'failed',
   code: 'view_behind',
-  message: 'the view of users does not show whether the match still exists',
+  message: 'the view of users may be behind, so it is uncertain whether the match still exists',
 }
 
 /** Returns a function that sends pushes to the operator's webhook. */

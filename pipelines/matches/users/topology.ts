@@ -56,7 +56,7 @@ const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 /** Policy for records that the topology itself writes. A bad record there is a bug, so the worker stops. */
 const INTERNAL = { onError: { decode: 'fail', reject: 'fail' } } as const
 
-const BAD_ID = deadLetter('bad_user_id', 'a user id is not a lower-case UUID, or differs from the key of its record')
+const BAD_ID = deadLetter('bad_user_id', 'a user id is not a lower-case UUID, or the key of a swipe is not its swiper_id')
 /** ClickHouse cannot store such a swipe, and the sink would try to insert the swipe's batch again and again. */
 const BAD_SWIPE = deadLetter('bad_swipe', 'the swipe id is not a lower-case UUID, or the duration or position is negative')
 /**

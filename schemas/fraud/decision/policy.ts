@@ -83,14 +83,14 @@ export function policyFaults(policy: Policy): string[] {
     [Number.isSafeInteger(policy.version) && policy.version >= 0, 'version must be an integer of at least 0.'],
     [MODELS.every((model) => weights[model] >= 0), 'weights must not be negative.'],
     [Math.abs(sum - 1) <= WEIGHT_TOLERANCE, 'weights must sum to 1.'],
-    [areAscending([0, levels.medium, levels.high, levels.critical, MAX_SCORE]), 'levels must be in ascending order, from 0 to 1000.'],
-    [areAscending([0, thresholds.review, thresholds.block, MAX_SCORE]), 'thresholds must be in ascending order, from 0 to 1000.'],
-    [areAscending([0, floors.review, floors.block, MAX_SCORE]), 'floors must be in ascending order, from 0 to 1000.'],
+    [areAscending([0, levels.medium, levels.high, levels.critical, MAX_SCORE]), 'levels must satisfy 0 ≤ medium ≤ high ≤ critical ≤ 1000.'],
+    [areAscending([0, thresholds.review, thresholds.block, MAX_SCORE]), 'thresholds must satisfy 0 ≤ review ≤ block ≤ 1000.'],
+    [areAscending([0, floors.review, floors.block, MAX_SCORE]), 'floors must satisfy 0 ≤ review ≤ block ≤ 1000.'],
     ...MODELS.map((model): [boolean, string] => [
       areAscending([0, ...aloneOf(alone[model]), 1]),
-      `alone.${model} must be in ascending order, from 0 to 1.`,
+      `alone.${model} must satisfy 0 ≤ medium ≤ high ≤ critical ≤ 1.`,
     ]),
-    [areAscending([0, limits.rules_only_below, limits.review_from]), 'default_profile must be in ascending order, from 0.'],
+    [areAscending([0, limits.rules_only_below, limits.review_from]), 'default_profile must satisfy 0 ≤ rules_only_below ≤ review_from.'],
   ]
   return checks.filter(([isRight]) => !isRight).map(([, fault]) => fault)
 }

@@ -79,8 +79,8 @@ function* checksOf(manifest: ModelManifest): Generator<[isRight: boolean, fault:
   yield [matches(MODEL_VERSION, version), 'version must be 1 to 50 letters, digits, dots, dashes or underscores.']
   yield [matches(FILE, file), 'file must be the name of an .onnx file in the same folder.']
   yield [matches(SHA256, sha256), 'sha256 must be 64 lower-case hexadecimal digits.']
-  yield [typeof input === 'string' && typeof output === 'string', 'input and output must be names.']
-  yield [Array.isArray(features) && features.length > 0, 'features must be a list of names.']
+  yield [typeof input === 'string' && typeof output === 'string', 'input and output must be strings.']
+  yield [Array.isArray(features) && features.length > 0, 'features must be a list with at least one name.']
   const unknown = features.filter((feature) => inputField(feature) === undefined)
   yield [unknown.length === 0, `features contains names that are not inputs in this release: ${unknown.slice(0, 5).join(', ')}.`]
   yield [new Set(features).size === features.length, 'features contains a name twice.']
@@ -88,16 +88,19 @@ function* checksOf(manifest: ModelManifest): Generator<[isRight: boolean, fault:
   yield [typeof golden === 'object' && golden !== null && Array.isArray(golden.vectors), 'golden.vectors must be a list.']
   const count = golden.vectors.length
   yield [count >= VECTORS.least && count <= VECTORS.most, `golden must have ${VECTORS.least} to ${VECTORS.most} vectors.`]
-  yield [golden.vectors.every((vector) => isVector(vector, features.length)), 'golden.vectors must have a value for each feature.']
+  yield [
+    golden.vectors.every((vector) => isVector(vector, features.length)),
+    'Each of golden.vectors must have a number or null for each feature.',
+  ]
   yield [Array.isArray(golden.scores) && golden.scores.length === count, 'golden.scores must have a score for each vector.']
-  yield [golden.scores.every((score) => score >= 0 && score <= 1), 'golden.scores must be probabilities.']
+  yield [golden.scores.every((score) => score >= 0 && score <= 1), 'golden.scores must be numbers from 0 to 1.']
   yield [golden.tolerance >= 0 && golden.tolerance < 1, 'golden.tolerance must be at least 0 and below 1.']
   yield [typeof trained_on === 'string', 'trained_on must be a string.']
   yield [typeof alone === 'object' && alone !== null, 'alone must be an object.']
   const thresholds = [alone.medium, alone.high, alone.critical].filter((threshold) => threshold !== undefined)
   yield [thresholds.every(Number.isFinite), 'alone must contain only numbers.']
   const ascend = thresholds.every((threshold, index) => threshold >= (thresholds[index - 1] ?? 0) && threshold <= 1)
-  yield [ascend, 'alone must be in ascending order, from 0 to 1.']
+  yield [ascend, 'alone must satisfy 0 ≤ medium ≤ high ≤ critical ≤ 1.']
 }
 
 function matches(pattern: RegExp, value: unknown): boolean {

@@ -160,7 +160,7 @@ export function parseProfile({ bytes, start, end }: PackedProfile): ProfileParts
   parts.fraud_count = long(bytes, end)
   parts.includedAt = cursor.at
   parts.includedRowsAt = advance(long(bytes, end), end)
-  if (cursor.at !== end) throw malformed(`${end - cursor.at} bytes are left`)
+  if (cursor.at !== end) throw malformed(`${end - cursor.at} bytes are left after the last field`)
   return parts
 }
 

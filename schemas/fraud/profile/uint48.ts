@@ -17,7 +17,7 @@ export function readUint48(rows: Uint8Array, at: number): number {
  * @throws RangeError for a number outside of this range
  */
 export function writeUint48(rows: Uint8Array, value: number, at: number): void {
-  if (!(value >= 0 && value < TWO_TO_32 * 65_536)) throw new RangeError(`${value} does not fit into six bytes`)
+  if (!(value >= 0 && value < TWO_TO_32 * 65_536)) throw new RangeError(`${value} is not from 0 to 2^48-1`)
   const high = Math.floor(value / TWO_TO_32)
   const low = value >>> 0
   rows[at] = high >>> 8

@@ -27,7 +27,7 @@ test.each<[string, AvroSchema, unknown, string]>([
   ['int64 too large', int64, 2n ** 63n, 'does not fit into 64 bits'],
   ['int64 too small', int64, -(2n ** 63n) - 1n, 'does not fit into 64 bits'],
   ['float as text', 'float', '1', 'expected a number'],
-  ['float overflow', 'float', 1e300, 'too large for a float'],
+  ['float overflow', 'float', 1e300, 'outside the range of a float'],
   ['double', 'double', null, 'expected a number'],
   ['bytes', 'bytes', 'text', 'expected a Uint8Array'],
   ['string', 'string', 1, 'expected a string'],

@@ -343,7 +343,7 @@ test('a default beyond 2^53 is exact for an int64, and is refused where a JavaSc
   const writer = { type: 'record', name: 'R', fields: [] }
   const decode = compileDecoder<{ n: bigint }>(writer, reader(',"logicalType":"int64"'))
   expect(decode(Buffer.alloc(0), 0, 0).n).toBe(BigInt(digits))
-  expect(() => compileDecoder(writer, reader(''))).toThrow('declare the long as int64')
+  expect(() => compileDecoder(writer, reader(''))).toThrow('declare the long with logicalType int64')
 })
 
 test('the default of a double may be a number that is too large for a double', () => {

@@ -144,7 +144,9 @@ test('a database that is closed during a rewrite remains unchanged', async () =>
   for (let row = 0; row < ROWS; row++) put(column, `row ${row}`, 'x')
   own.write()
   const rewriting = backend.scrub()
-  const failed = expect(rewriting).rejects.toThrow(`rewriting the state in ${folder}: closing, or too many rows changed`)
+  const failed = expect(rewriting).rejects.toThrow(
+    `rewriting the state in ${folder}: the database is being closed, or too many rows changed`,
+  )
   await backend.close()
   await failed
   const again = await openRocksdbBackend({ folder })

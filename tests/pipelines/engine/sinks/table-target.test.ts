@@ -143,7 +143,7 @@ test.each([
   state.fail = 'lost'
   await expect(write()).rejects.toThrow(TargetUnavailableError)
   expect(await write()).toEqual({ outcome: 'applied' })
-  const reason = `a table cannot store the time ${IMPOSSIBLE}: times are epoch ms from 1970 to 2106`
+  const reason = `a table cannot store the time ${IMPOSSIBLE}: times must be epoch ms from 1970 to 2106`
   expect(letters).toEqual([[0, [1, 3], [reason, reason]]])
   expect(inserts).toEqual([[1, 3]])
 })

@@ -235,7 +235,7 @@ test('a copy does not count as state with a known input position, so the worker 
   await running.stop()
   at.broker.groups.forgetOffsets('words')
   const third = await at.worker(standing, { backend })
-  await expect(third.done).rejects.toThrow('the input position that belongs to it is unknown')
+  await expect(third.done).rejects.toThrow('the input position that belongs to this state is unknown')
 })
 
 /** A worker slot. When its process ends, its member identity and its state remain. */

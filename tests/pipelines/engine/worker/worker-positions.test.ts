@@ -156,7 +156,7 @@ test('the state of a source that was created again stops the worker, because the
   recreate(b, texts, 'counting')
   for (const text of ['b', 'c']) b.send(texts, 'ann', text)
   const second = await b.worker(counting, { backend })
-  await expect(second.done).rejects.toThrow(/input position that belongs to it is unknown .*a source was deleted and created again/)
+  await expect(second.done).rejects.toThrow(/input position that belongs to this state is unknown .*a source was deleted and created again/)
 })
 
 test('state without a known input position stops the worker, because input could be counted twice', async () => {
@@ -167,7 +167,7 @@ test('state without a known input position stops the worker, because input could
   await first.stop()
   broker.groups.forgetOffsets('words')
   const second = await worker(wordCount())
-  await expect(second.done).rejects.toThrow(/changelog records, but the input position .*delete its changelog topics/)
+  await expect(second.done).rejects.toThrow(/changelog records, but the input position .*delete the changelog topics/)
 })
 
 test('if only the offsets of a repartition topic have expired, the state of the stage that reads this topic stops the worker', async () => {
@@ -181,7 +181,7 @@ test('if only the offsets of a repartition topic have expired, the state of the 
   // Offsets expire only after the topic's retention, so the records that they covered are gone.
   for (const partition of [0, 1, 2]) broker.log(between, partition).truncateBefore(1)
   const second = await worker(wordCount())
-  await expect(second.done).rejects.toThrow(/changelog records, but the input position .*delete its changelog topics/)
+  await expect(second.done).rejects.toThrow(/changelog records, but the input position .*delete the changelog topics/)
 })
 
 test('if an update renames a repartition topic, the stage that reads it keeps its state and reads the new topic from the beginning', async () => {

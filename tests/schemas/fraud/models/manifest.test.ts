@@ -39,12 +39,12 @@ test.each<[object, string]>([
   [{ typical: [20] }, 'typical must'],
   [{ golden: undefined }, 'golden.vectors'],
   [{ golden: { ...MANIFEST.golden, vectors: [[1, 0]], scores: [0] } }, '4 to 1000 vectors'],
-  [{ golden: { ...MANIFEST.golden, vectors: [[1], [2], [3], [4]] } }, 'a value for each feature'],
+  [{ golden: { ...MANIFEST.golden, vectors: [[1], [2], [3], [4]] } }, 'golden.vectors must have a number or null for each feature'],
   [{ golden: { ...MANIFEST.golden, scores: [0, 0.5, 0.7] } }, 'a score for each vector'],
-  [{ golden: { ...MANIFEST.golden, scores: [0, 0.5, 0.7, 2] } }, 'must be probabilities'],
+  [{ golden: { ...MANIFEST.golden, scores: [0, 0.5, 0.7, 2] } }, 'must be numbers from 0 to 1'],
   [{ golden: { ...MANIFEST.golden, tolerance: 1 } }, 'tolerance'],
   [{ trained_on: 5 }, 'trained_on'],
-  [{ alone: { medium: 0.6, high: 0.5 } }, 'alone must be in ascending order'],
+  [{ alone: { medium: 0.6, high: 0.5 } }, 'alone must satisfy 0 ≤ medium ≤ high'],
   [{ alone: { medium: '0.2' } }, 'alone must contain only numbers'],
 ])('%j is refused: %s', (change, fault) => {
   expect(() => parseManifest(JSON.stringify({ ...MANIFEST, ...change }))).toThrow(fault)
