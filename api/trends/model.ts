@@ -35,13 +35,10 @@ const TrendEntrySchema = z
       .string()
       .nullable()
       .openapi({ description: 'The most common language of the newest tweets, as an ISO 639 code; null if unknown.', example: 'en' }),
-    users: z
-      .int()
-      .nullable()
-      .openapi({
-        description: 'Number of different users whose tweets are counted in `tweet_volume`; null in posted lists.',
-        example: 1204,
-      }),
+    users: z.int().nullable().openapi({
+      description: 'Number of different users whose tweets are counted in `tweet_volume`; null in posted lists.',
+      example: 1204,
+    }),
     variants: z
       .array(z.string())
       .openapi({ description: 'Names of other terms that share most of their tweets with this term.', example: ['#bostonmarathon'] }),
