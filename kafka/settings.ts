@@ -65,7 +65,10 @@ function checkTls(env: KafkaVariables, report: Report): void {
     else if (!isReadable(file)) report(name, 'is not a readable file')
   }
   if ((env.KAFKA_TLS_CERT === undefined) !== (env.KAFKA_TLS_KEY === undefined))
-    report(env.KAFKA_TLS_CERT === undefined ? 'KAFKA_TLS_CERT' : 'KAFKA_TLS_KEY', 'is missing: a certificate and its key go together')
+    report(
+      env.KAFKA_TLS_CERT === undefined ? 'KAFKA_TLS_CERT' : 'KAFKA_TLS_KEY',
+      'is missing: a certificate and its key must be set together',
+    )
 }
 
 function checkSasl(env: KafkaVariables, report: Report): void {

@@ -67,7 +67,7 @@ const workerSettings = settingsFragment({
     ),
     KEEP_PLACE_ON_STOP: documented(
       flag.prefault('0'),
-      '1 lets a stopping worker stay in its groups until its session times out, so that a restart moves no partitions',
+      '1 lets a stopping worker stay in its groups until its session times out, so that a restart within this time moves no partitions',
     ),
     WARM_UP_MAX_MINUTES: documented(
       z.coerce.number('is not a number').min(0, 'is less than 0').max(MAX_WARM_UP_MINUTES, 'is more than a day').prefault('30'),
@@ -88,11 +88,11 @@ const workerSettings = settingsFragment({
         .transform((url) => url.replace(/\/$/, ''))
         .optional(),
       'address at which other workers query this one and check whether its process has ended',
-      'from host and port',
+      'from `HEALTH_HOST` and the port',
     ),
     QUERY_TOKEN: documented(
       z.string().min(MIN_TOKEN_LENGTH, `is shorter than ${MIN_TOKEN_LENGTH} characters`).optional(),
-      'token that state queries must carry',
+      'token that callers of state queries must send',
     ),
     LOG_LEVEL: logLevel,
   },

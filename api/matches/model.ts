@@ -182,7 +182,7 @@ export const FeedSchema = z
           .openapi({ description: 'Distance between the areas of the caller and the candidate, in whole kilometres, at least 1.' }),
         score: z.number().min(0).max(1).openapi({
           description:
-            'How well the candidate suits the caller. The list is sorted by score, but users who super-liked the caller come first, and before them the target of a swipe that the caller has just taken back.',
+            'How well the candidate suits the caller. If the caller has just taken back a swipe, its target comes first. Users who super-liked the caller come next. All other candidates follow, sorted by score.',
         }),
       }),
     ),

@@ -232,7 +232,7 @@ export const unblockRoute = defineRoute({
   path: '/v1/blocks/{user_id}',
   operationId: 'unblockUser',
   summary: 'Lift a block',
-  description: 'You and the other user can find each other again, unless the block ended a match or the other user blocks you.',
+  description: 'You and the other user can find each other again, unless a match between you has ended or the other user blocks you.',
   auth: user,
   idempotent: true,
   params: other,

@@ -13,6 +13,9 @@ export function userOf(caller: Caller, named: bigint | undefined, place: string)
   const own = isDecimalUserId(caller.subject) ? BigInt(caller.subject) : undefined
   const userId = named ?? own
   if (userId === undefined) throw invalidRequest(place, 'is missing; a service must name the user')
-  if (userId !== own && !isService) throw new ApiError(errors.forbidden, { message: 'The token belongs to another user.' })
+  if (userId !== own && !isService)
+    throw new ApiError(errors.forbidden, {
+      message: 'The request names a user other than the subject of the token. Only services may do this.',
+    })
   return userId
 }

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 
 const MAX_INT64 = 2n ** 63n - 1n
 const ID_MESSAGE = 'must be a whole number from 1 to 2^63-1'
-const INEXACT_MESSAGE = 'must be a string if it is above 2^53-1, because JSON numbers are not exact'
+const INEXACT_MESSAGE = 'must be a string if it is above 2^53-1, because larger JSON numbers are not exact'
 
 const idText = z
   .string(ID_MESSAGE)
@@ -22,7 +22,7 @@ export function idParameter(description: string, example = '318') {
 export function idField(description: string, example: string | number = '318') {
   return z
     .union([idText, z.int().min(1).transform(BigInt)], { error: ({ input }) => (isInexact(input) ? INEXACT_MESSAGE : ID_MESSAGE) })
-    .openapi({ type: 'string', description: `${description} A number is accepted as well.`, example })
+    .openapi({ type: 'string', description: `${description} A number of at most 2^53-1 is accepted as well.`, example })
 }
 
 /** Schema of a time in a body. */

@@ -103,7 +103,7 @@ export const readRoute = defineRoute({
   operationId: 'readSnippet',
   summary: 'Get a snippet with its content',
   description:
-    'Returns the snippet. The request counts as a view unless it is a HEAD request, a prefetch or a link preview. If the snippet has `burn_after_reads`, the request uses one of the reads. A repetition with the same Idempotency-Key uses no further read, and is possible for 55 minutes after the last read. It fails if the snippet has expired or was deleted.',
+    'Returns the snippet. The request counts as a view unless it is a HEAD request, a prefetch or a link preview. If the snippet has `burn_after_reads`, the request uses one of the reads. A repetition with the same Idempotency-Key uses no further read, and is possible until 55 minutes after the last read. It fails if the snippet has expired or its owner has deleted it.',
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,
@@ -191,7 +191,7 @@ export const searchRoute = defineRoute({
   path: '/api/v1/pastes',
   operationId: 'searchSnippets',
   summary: 'List or search public snippets, newest first',
-  description: `With \`q\`, finds snippets that contain all words of \`q\`, at most ${MAX_WORDS}, in title, language or the first 2,048 characters. New snippets are found within seconds. Without \`q\`, lists all snippets. In both cases, only the newest ${MAX_LISTED} can be listed. Snippets with limited reads are never included.`,
+  description: `With \`q\`, which may have at most ${MAX_WORDS} different words, finds snippets in which each of these words occurs in the title, the language or the first 2,048 characters. New snippets are found within seconds. Without \`q\`, lists all snippets. In both cases, only the newest ${MAX_LISTED} can be listed. Snippets with limited reads are never included.`,
   auth: { kind: 'optional' },
   query: z.object({
     q: z.string('must be given once').max(MAX_QUERY_CHARACTERS, `must have at most ${MAX_QUERY_CHARACTERS} characters`).default(''),
@@ -226,7 +226,7 @@ export const revealRoute = defineRoute({
   operationId: 'revealSnippetPage',
   summary: 'Reveal a snippet with limited reads',
   description:
-    "Shows the content and uses one of the snippet's reads. The form on the page contains a random key. Sending the same form again uses no further read, and is possible for 55 minutes after the last read unless the snippet has expired or was deleted. Content that is too long for a page is sent as a file.",
+    "Shows the content and uses one of the snippet's reads. The form on the page contains a random key. Sending the same form again uses no further read, and is possible until 55 minutes after the last read, unless the snippet has expired or its owner has deleted it. Content that is too long for a page is sent as a file.",
   auth: { kind: 'optional', isPage: true },
   acceptsForms: true,
   idempotent: true,

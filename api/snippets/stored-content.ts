@@ -24,7 +24,7 @@ export async function answeringBlobs<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (cause) {
     if (!(cause instanceof BlobsUnavailableError)) throw cause
-    throw new ApiError(errors.unavailable, { message: 'The content store does not respond. Try again shortly.', cause })
+    throw new ApiError(errors.unavailable, { message: 'The content store is not available. Try again shortly.', cause })
   }
 }
 

@@ -14,7 +14,7 @@ export const trendsErrors = defineErrors({
   too_many_readers: {
     status: 503,
     when: "this process already sends streams of trends to 1,000 readers, or to 100 readers with the caller's address",
-    message: 'Too many readers follow the trends at the moment. Connect again later, or use GET /v1/trends.',
+    message: 'Too many streams of trends are open, in total or from your address. Connect again later, or use GET /v1/trends.',
   },
   trends_stale: {
     status: 503,

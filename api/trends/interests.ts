@@ -24,7 +24,7 @@ export const InterestsBody = z
       .record(z.string(), z.number().min(0).max(MAX_WEIGHT))
       .default({})
       .refine((weights) => Object.keys(weights).length <= MAX_TOPICS, `must have at most ${MAX_TOPICS} topics`)
-      .openapi({ description: `Weight of each topic, from 0 to ${MAX_WEIGHT}. It is stored as a 32-bit float.` }),
+      .openapi({ description: `Weight of each topic, from 0 to ${MAX_WEIGHT}. Each weight is stored as a 32-bit float.` }),
     exclude_topics: z
       .array(z.string().min(1))
       .max(MAX_TOPICS)

@@ -35,10 +35,10 @@ const TrendEntrySchema = z
       .string()
       .nullable()
       .openapi({ description: 'The most common language of the newest tweets, as an ISO 639 code; null if unknown.', example: 'en' }),
-    users: z
-      .int()
-      .nullable()
-      .openapi({ description: 'Number of different users whose tweets are in `tweet_volume`; null in posted lists.', example: 1204 }),
+    users: z.int().nullable().openapi({
+      description: 'Number of different users whose tweets are counted in `tweet_volume`; null in posted lists.',
+      example: 1204,
+    }),
     variants: z
       .array(z.string())
       .openapi({ description: 'Names of other terms that share most of their tweets with this term.', example: ['#bostonmarathon'] }),
@@ -48,7 +48,7 @@ const TrendEntrySchema = z
     }),
     typical_tweet: z.string().nullable().openapi({
       description:
-        'Id of a tweet that contains many of the listed terms; null for terms below the best 100, for terms with fewer than 4 tweets and in posted lists.',
+        'Id of a tweet from this trend that also contains many other terms among the best 100; null for terms below the best 100, for terms with fewer than 4 tweets and in posted lists.',
       example: '1234567890123456789',
     }),
   })
@@ -116,7 +116,10 @@ export const HistorySchema = z
     woeid: z.int(),
     resolution: z.string(),
     data_points: z.array(
-      z.object({ ts: timestamp('Start of the step.'), volume: z.int().openapi({ description: 'Number of tweets in the step.' }) }),
+      z.object({
+        ts: timestamp('Start of the step. `resolution` is the length of a step.'),
+        volume: z.int().openapi({ description: 'Number of tweets in the step.' }),
+      }),
     ),
   })
   .openapi('TrendHistory')

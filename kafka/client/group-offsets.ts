@@ -58,7 +58,7 @@ export async function fetchCommitted(
     partitionIndexes: entries.map(({ partition }) => partition),
   }))
   const requireStable = true
-  await repeat(context, coordinator, owner, `offsets of group ${owner.groupId}`, async () => {
+  await repeat(context, coordinator, owner, `reading the offsets of group ${owner.groupId}`, async () => {
     const answer = await coordinator.send(
       offsetFetchV9.api,
       [{ groupId: owner.groupId, memberId: owner.memberId || null, memberEpoch: owner.epoch, topics }],
@@ -95,7 +95,7 @@ export async function commitOffsets(
     context,
     coordinator,
     owner,
-    `commit for group ${owner.groupId}`,
+    `committing offsets of group ${owner.groupId}`,
     async () => {
       const answer = await coordinator.send(offsetCommitV9.api, owner.groupId, owner.epoch, owner.memberId, null, topics)
       return answer.topics.flatMap((topic) => topic.partitions.map(({ errorCode }) => errorName(errorCode)))

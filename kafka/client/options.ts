@@ -72,7 +72,7 @@ export const kafkaOptions = z
     verifyChecksums: z.boolean().default(true),
   })
   .refine((given) => given.deliveryTimeoutMs >= given.requestTimeoutMs, {
-    message: 'deliveryTimeoutMs must not be below requestTimeoutMs: one unanswered request would use it up',
+    message: 'deliveryTimeoutMs must be at least requestTimeoutMs, because a single unanswered request takes that long',
   })
 
 export type KafkaOptions = z.input<typeof kafkaOptions>

@@ -108,7 +108,7 @@ export function produce(
       true,
       (error, response) => {
         if (error instanceof ResponseError) resolve(read((error as ResponseError & { response: produceV11.ProduceResponse }).response))
-        else if (error) reject(new Disconnected('produce was not answered', error))
+        else if (error) reject(new Disconnected('the produce request was not answered', error))
         else resolve(read(response as produceV11.ProduceResponse))
       },
     )

@@ -144,7 +144,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   function requireReady(): void {
     if (status === 'ready') return
     const fenced = transactionalId === undefined ? 'the producer' : `producer ${transactionalId}`
-    throw new FencedError(status === 'new' ? 'the producer was not initialised: call init first' : `${fenced} was fenced: call init`)
+    throw new FencedError(status === 'new' ? 'the producer is not initialised: call init first' : `${fenced} was fenced: call init`)
   }
 
   /** Runs a step of the producer. If the broker fences the producer in a step, all further steps fail until `init`. */

@@ -294,7 +294,7 @@ export class PublishLane implements PublishAppender {
     for (const { batch } of this.#stamped) batch.abandonExpired(now, timedOut('the record may have been written'))
     const keep = (batch: PublishBatch): PublishBatch[] => {
       if (batch.earliestDeadline > now) return [batch]
-      batch.abandonExpired(now, timedOut('the record was not sent'))
+      batch.abandonExpired(now, timedOut('the record was not written'))
       const rest = batch.select()
       batch.discard()
       return rest === undefined ? [] : [rest]
@@ -319,7 +319,7 @@ export class PublishLane implements PublishAppender {
 
   /**
    * Fails all records. Records that were already sent may be in the log, so their error is not fatal. Each error
-   * message says whether the record was sent.
+   * message says whether the record may have been written.
    */
   fail(error: TransportError): void {
     const sent = this.#stamped.map(({ batch }) => batch)
@@ -331,7 +331,7 @@ export class PublishLane implements PublishAppender {
     if (sent.length > 0) this.#renumber([])
     this.#isRepeating = false
     for (const batch of sent) batch.settle(uncertain(error))
-    for (const batch of unsent) batch.settle(explained(error, 'the record was not sent', error.fatal))
+    for (const batch of unsent) batch.settle(explained(error, 'the record was not written', error.fatal))
   }
 }
 

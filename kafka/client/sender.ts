@@ -83,7 +83,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     if (failure !== undefined) throw failure
     // Without an error, the caller would treat unacknowledged records as acknowledged.
     if (stopping.signal.aborted)
-      throw new TransportError(STOPPED, 'sending was stopped before everything was acknowledged', { fatal: false })
+      throw new TransportError(STOPPED, 'sending was stopped before all records were acknowledged', { fatal: false })
   }
 
   function isOver(): boolean {

@@ -51,7 +51,7 @@ export function blocksOf(data: Buffer, visit: (start: number, end: number, isSto
     for (let length = data.readUInt32LE(at); length !== 0; length = data.readUInt32LE(at)) {
       at += LENGTH_BYTES
       const bytes = (length & ~STORED_BIT) >>> 0
-      if (at + bytes > data.length) throw new RangeError('an LZ4 block is longer than its frame')
+      if (at + bytes > data.length) throw new RangeError('an LZ4 block extends beyond the end of the data')
       visit(at, at + bytes, (length & STORED_BIT) !== 0)
       at += bytes
       if ((flags & BLOCK_CHECKSUM_FLAG) !== 0) at += CHECKSUM_BYTES

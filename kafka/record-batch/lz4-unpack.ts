@@ -33,7 +33,7 @@ function unpackBlock(data: Buffer, start: number, end: number, out: Buffer, posi
     isComplete = match === 0
     if (isComplete) return
     const distance = data.readUInt8(literalsEnd) | (data.readUInt8(literalsEnd + 1) << BITS_PER_BYTE)
-    if (distance === 0 || distance > to) throw new RangeError('an LZ4 match begins before the data')
+    if (distance === 0 || distance > to) throw new RangeError('an LZ4 match has an invalid distance')
     to = repeat(out, to, distance, match)
   })
   if (!isComplete) throw new RangeError('an LZ4 block ends inside a sequence')

@@ -9,7 +9,7 @@ const MAX_VARINT_BYTES = 5
 
 /**
  * Returns the unpacked size that Snappy data declares. The decompressor allocates this much memory and has no limit.
- * @throws RangeError for data that ends too early or declares no size
+ * @throws RangeError for data that ends too early or declares no valid size
  */
 export function snappyUnpackedBytes(data: Buffer): number {
   if (!data.subarray(0, XERIAL_MAGIC.length).equals(XERIAL_MAGIC)) return declaredBytes(data, 0)
@@ -31,5 +31,5 @@ function declaredBytes(data: Buffer, start: number): number {
     bytes += (byte & VARINT_MASK) * 2 ** (VARINT_BITS * i)
     if (byte <= VARINT_MASK) return bytes
   }
-  throw new RangeError('a Snappy block declares no size')
+  throw new RangeError('a Snappy block declares no valid size')
 }

@@ -67,7 +67,7 @@ describe('the page of the match feed in Chromium, with real servers', () => {
     await page.getByText(/The search visited \d+ cells and examined 3 users, of whom 0 passed/).waitFor()
     await page.locator('#map rect[data-people]').last().click()
     const reasons = await page.textContent('#cell')
-    for (const reason of ['1 × has a gender that the user does not seek', '2 × is a match already']) expect(reasons).toContain(reason)
+    for (const reason of ['1 × does not have a gender that the user seeks', '2 × is a match already']) expect(reasons).toContain(reason)
     expect(await page.locator('img, #match-list script').count()).toBe(0)
     expect(complaints.join('\n')).toBe('')
   })

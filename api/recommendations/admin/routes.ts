@@ -29,7 +29,7 @@ const listBody = z.strictObject({
     .array(z.enum(CONTEXTS))
     .max(CONTEXTS.length)
     .optional()
-    .openapi({ description: 'The contexts in which the list is shown. Default: all contexts.' }),
+    .openapi({ description: 'The contexts in which the items of the list are candidates. Default: all contexts.' }),
   ...period,
 })
 const boostBody = z.strictObject({
@@ -60,7 +60,7 @@ export const putEditorialRoute = defineRoute({
   operationId: 'putEditorialList',
   summary: 'Create or replace an editorial list or rule',
   description:
-    'A LIST makes its items candidates for recommendation. The rule `new-releases`, which is the only NEW_RELEASE_BOOST, multiplies the scores of new items. Without this rule, the factor is 1.1 for items younger than 30 days. Changes take effect within a second. Lists and rules apply from `starts_at` to `ends_at`.',
+    'A LIST makes its items candidates for recommendation. The rule `new-releases`, which is the only NEW_RELEASE_BOOST, multiplies the scores of new items. If there is no such rule, the scores of items younger than 30 days are multiplied by 1.1. Lists and rules apply only from `starts_at` to `ends_at`. Outside of its period, the rule sets the factor to 1. Changes take effect within a second.',
   auth: ADMIN,
   params: z.object({ name }),
   body: editorialBody,

@@ -68,7 +68,7 @@ export type EventBody = z.output<typeof eventBody>
 export function timeFault({ timestamp }: EventBody, now: number): string | undefined {
   if (timestamp === undefined) return undefined
   const at = timestamp * MS_PER_SECOND
-  if (at > now + MAX_AHEAD_MS) return 'is more than 5 minutes ahead'
+  if (at > now + MAX_AHEAD_MS) return 'is more than 5 minutes in the future'
   return at < now - MAX_AGE_MS ? 'is more than 90 days old' : undefined
 }
 

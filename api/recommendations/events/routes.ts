@@ -29,7 +29,7 @@ export const postEventsRoute = defineRoute({
   operationId: 'postEvents',
   summary: 'Report up to 500 events',
   description:
-    'A 202 means that all events are stored. After a 503, some of them may be stored, so send the same batch again, with the same Idempotency-Key if its events have no ids or times. For rate limits, each event counts as one request.',
+    'A 202 means that all events are stored. After a 503, some of them may be stored, so send the same batch again, with the same Idempotency-Key if any event has neither an id nor a time. For rate limits, each event counts as one request.',
   auth: USER,
   derivesIds: true,
   countsAs: '/api/v1/events',

@@ -35,7 +35,7 @@ function readTree(block: string, tree: number, width: number, splits: Split[]): 
   const numbers = (name: string) => fieldOf(block, name).split(' ').map(Number)
   const values = numbers('leaf_value')
   if (values.length > MAX_LEAVES) throw new TreesError(`a tree has ${values.length} leaves, but at most ${MAX_LEAVES} are allowed`)
-  if (!values.every(Number.isFinite)) throw new TreesError('a leaf is not a number')
+  if (!values.every(Number.isFinite)) throw new TreesError('a leaf is not a finite number')
   if (values.length === 1) return values
   const [features, thresholds, types, left, right] = ['split_feature', 'threshold', 'decision_type', 'left_child', 'right_child'].map(
     numbers,
@@ -65,6 +65,6 @@ function readTree(block: string, tree: number, width: number, splits: Split[]): 
 
 function fieldOf(block: string, name: string): string {
   const line = block.split('\n').find((one) => one.startsWith(`${name}=`))
-  if (line === undefined) throw new TreesError(`the trees have no ${name}`)
+  if (line === undefined) throw new TreesError(`the field ${name} is missing`)
   return line.slice(name.length + 1).trim()
 }

@@ -15,9 +15,10 @@ export const DEFAULT_LIMIT = 20
 const explained = z
   .object({
     channel: z.enum(CHANNELS),
-    place_by_score: z
-      .int()
-      .openapi({ description: 'The position that the item would have by its score alone, after the boost of new items, counted from 0.' }),
+    place_by_score: z.int().openapi({
+      description:
+        'The position that the item would have if the list were sorted only by score, including the boost of new items; for an item of the channel `exploration`, its actual position. Counted from 0.',
+    }),
     features: z
       .record(z.string(), z.number())
       .openapi({ description: `Values of the ranking features, by name: ${RANKING_FEATURES.join(', ')}.` }),

@@ -19,7 +19,7 @@ export const similarRoute = defineRoute({
   operationId: 'similarItems',
   summary: 'List similar items',
   description:
-    'Items that users view together come first. They are followed by the items with the most similar vectors, and then by popular items of the same genre.',
+    'Items that users often view together with this item come first. They are followed by the items with the most similar vectors, and then by popular items of the same genre.',
   auth: { kind: 'optional', anySubjectOf: 'internal' },
   params: z.object({ item_id: idParameter('The item.') }),
   query: z.object({
@@ -39,7 +39,8 @@ export const similarRoute = defineRoute({
             }),
           ),
           degraded: z.array(z.enum(SIMILAR_DEGRADATIONS)).openapi({
-            description: 'The parts that were unavailable, so that the answer may name other items or lack shared attributes.',
+            description:
+              'The parts that were unavailable. Without them, the answer may contain less similar items or lack shared attributes.',
           }),
         })
         .openapi('SimilarItems'),

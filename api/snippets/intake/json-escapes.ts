@@ -67,14 +67,14 @@ export function jsonEscapes(): JsonEscapes {
         return
       }
       const code = ESCAPES[byte]
-      if (code === 0) throw invalidJson('an unknown escape in content')
+      if (code === 0) throw invalidJson('an invalid escape in content')
       if (high !== undefined) throw loneSurrogate()
       put(code)
       digits = OUTSIDE
       return
     }
     const digit = HEX[byte]
-    if (digit === NO_DIGIT) throw invalidJson('an unknown escape in content')
+    if (digit === NO_DIGIT) throw invalidJson('an invalid escape in content')
     unit = unit * 16 + digit
     if (++digits < HEX_DIGITS) return
     putUnit(unit)
@@ -139,5 +139,5 @@ function loneSurrogate(): ApiError {
 }
 
 export function invalidJson(reason: string): ApiError {
-  return invalidRequest('body', `the body is not valid JSON: ${reason}`)
+  return invalidRequest('body', `the JSON body cannot be read: ${reason}`)
 }

@@ -24,7 +24,7 @@ const MAX_SHOWN_BYTES = 524_288
 /** The `keyScope` of requests with the key of a form. It takes the place of the address of an anonymous caller. */
 const FORM_SCOPE = 'form'
 const SEND_AGAIN =
-  'The content cannot be shown now. Send the same form again, for example by reloading this page. This uses no further read.'
+  'The content cannot be shown now. Send the same form again, for example by reloading this page. All attempts together use only one read.'
 
 export interface PageDeps {
   readonly access: SnippetAccess

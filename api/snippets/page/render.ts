@@ -18,7 +18,7 @@ export function snippetPage(snippet: SnippetRecord, content: ShownContent): stri
   const notes = [
     burns ? note(readsNote(snippet.readsLeft!)) : '',
     content.isCut
-      ? note(`This is only the beginning. The <a href="${raw}">complete content</a> has ${escapeHtml(sizeOf(snippet.bytes))}.`)
+      ? note(`This is only the beginning. The <a href="${raw}">complete content</a> is ${escapeHtml(sizeOf(snippet.bytes))} long.`)
       : '',
   ].join('')
   const links = burns ? '' : `<a href="${raw}">Raw</a>`

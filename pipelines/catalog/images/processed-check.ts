@@ -73,7 +73,7 @@ async function oldestWaiting(transport: Transport, topology: string, signal: Abo
         fetcher.unassign(data)
       }
       silent = unknown.size < before ? 0 : silent + 1
-      if (silent > MOST_SILENT_POLLS) throw new Error('Kafka does not return the product events that wait to be processed')
+      if (silent > MOST_SILENT_POLLS) throw new Error('Kafka did not return the unprocessed product events in time')
     }
   } finally {
     await fetcher.close()

@@ -63,7 +63,7 @@ export function imageSweep({ config, transport, runtime }: SinkContext): Runner 
       everyMs: EVERY_MS,
       run,
       samples: () => [
-        { name: 'images_swept_total', help: 'Images without a product that were removed', labels: { sink: NAME }, value: swept },
+        { name: 'images_swept_total', help: 'Removed images that no product referred to', labels: { sink: NAME }, value: swept },
       ],
       close: () => redis.disconnect(),
     },

@@ -18,7 +18,7 @@ const POLL_MS = 1_000
 /**
  * Reads a small topic up to the end that it has at the time of the call, and returns the newest value of each key.
  * Deleted keys are left out. Records that cannot be decoded are logged and skipped. Rejects when `signal` fires first,
- * or when the brokers do not know the topic.
+ * or when the brokers return no metadata of the topic.
  */
 export async function readTopic<K, V>({
   topic,
@@ -29,7 +29,7 @@ export async function readTopic<K, V>({
 }: TopicRead<K, V>): Promise<readonly (readonly [K, V])[]> {
   const count = (await transport.partitionCounts([topic.name])).get(topic.name)
   // The metadata of a broker that has fallen behind may lack the topic, even though the topic is not empty.
-  if (count === undefined) throw new Error(`the brokers do not know the topic ${topic.name}`)
+  if (count === undefined) throw new Error(`the brokers returned no metadata of the topic ${topic.name}`)
   const places = Array.from({ length: count }, (_, partition) => ({ topic: topic.name, partition }))
   const starts = await transport.offsets(places, 'earliest')
   let ends = await transport.offsets(places, 'end')

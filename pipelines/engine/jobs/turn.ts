@@ -104,7 +104,7 @@ export async function openTurn<K, V>(deps: TurnDeps<K, V>): Promise<{ turn: JobT
 
   async function partitionOf({ name: topic, key: codec }: AnyTopic, key: unknown): Promise<number> {
     const known = partitionCounts.get(topic) ?? (await transport.partitionCounts([topic])).get(topic)
-    if (known === undefined) throw new Error(`the brokers do not know the topic ${topic}`)
+    if (known === undefined) throw new Error(`the brokers returned no metadata of the topic ${topic}`)
     partitionCounts.set(topic, known)
     return partitionFor(bytesOf(codec as Codec<unknown>, key), known)
   }

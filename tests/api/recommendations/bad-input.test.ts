@@ -57,7 +57,7 @@ test('the error for an invalid id in a body says what an id must be, and that la
   for (const id of [0, -1, 1.5, '0', 'x', '9223372036854775808', true])
     expect(await messageOf(id)).toBe('must be a whole number from 1 to 2^63-1')
   for (const id of [2 ** 53, 2 ** 62])
-    expect(await messageOf(id)).toBe('must be a string if it is above 2^53-1, because JSON numbers are not exact')
+    expect(await messageOf(id)).toBe('must be a string if it is above 2^53-1, because larger JSON numbers are not exact')
 })
 
 test('an invalid event of a batch is named, and no event of the batch is published', async () => {

@@ -16,7 +16,11 @@ test.each<[string, Partial<KafkaOptions>, RegExp]>([
     /the other mechanisms need username and password/,
   ],
   ['a token mechanism without a token', { sasl: { mechanism: 'OAUTHBEARER' } }, /OAUTHBEARER needs token/],
-  ['a delivery timeout below the request timeout', { deliveryTimeoutMs: 1, requestTimeoutMs: 2 }, /one unanswered request would use it up/],
+  [
+    'a delivery timeout below the request timeout',
+    { deliveryTimeoutMs: 1, requestTimeoutMs: 2 },
+    /a single unanswered request takes that long/,
+  ],
 ])('a transport with %s does not start', (_name, options, message) => {
   expect(transportWith(options)).toThrow(message)
 })

@@ -39,7 +39,7 @@ test('if the metadata of one topic is refused, only the records of this topic fa
   expect(publisher.pendingRecords).toBe(1)
 })
 
-test('when the publisher is closed, the error for a record whose partition has no leader says that the record was not sent', async () => {
+test('when the publisher is closed, the error for a record whose partition has no leader says that the record was not written', async () => {
   const { runtime, publisher } = opened()
   const errors: (TransportError | undefined)[] = []
   publisher.appender('open', 0).append({ settled: (_, error) => errors.push(error) }, 0, null, 0, 0, null, 0, 0)
@@ -47,6 +47,10 @@ test('when the publisher is closed, the error for a record whose partition has n
   runtime.advance(STEP_MS)
   await closed
   expect(errors).toMatchObject([
-    { code: 'CLOSED', fatal: false, message: expect.stringMatching(/closed before the record was acknowledged; the record was not sent$/) },
+    {
+      code: 'CLOSED',
+      fatal: false,
+      message: expect.stringMatching(/closed before the record was acknowledged; the record was not written$/),
+    },
   ])
 })

@@ -19,7 +19,7 @@ const LABEL_LINES = 3
 export function drawMap(cells, onChoose) {
   const svg = document.createElementNS(SVG, 'svg')
   svg.setAttribute('role', 'img')
-  svg.setAttribute('aria-label', 'Map of the searched cells. The table has the same content.')
+  svg.setAttribute('aria-label', 'Map of the searched cells. The table lists all cells in which the search found users.')
   const boxes = boxesOf(cells)
   const [home] = homeFirst(cells)
   for (const cell of [...cells].sort((a, b) => a.geohash.length - b.geohash.length)) {

@@ -8,7 +8,7 @@ const BY_CODE = {
   nothing_to_rewind: 'There is no swipe to take back.',
   profile_inactive: 'Your profile is switched off, so the feed is closed. Switch it on with PATCH /v1/me to see people again.',
   profile_not_found: 'This person is no longer available.',
-  location_required: 'The service does not know the location of this user yet.',
+  location_required: 'This user has not sent a location yet.',
   under_age: 'You must be at least 18 years old.',
   not_ready: 'The service is still loading its data.',
   unavailable: 'The service is not available at the moment.',
@@ -27,7 +27,7 @@ const LABELS = {
 /** Texts for the filters and exclusions of a search. */
 /** @type {Readonly<Record<string, string>>} */
 const REASONS = {
-  gender: 'has a gender that the user does not seek',
+  gender: 'does not have a gender that the user seeks',
   gender_of_viewer: 'seeks other genders',
   age: 'is outside the age limits of the user',
   age_of_viewer: 'seeks other ages',

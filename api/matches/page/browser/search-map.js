@@ -67,7 +67,7 @@ export function searchMap({ onFailure, onSuccess }) {
     part('search-result').hidden = false
     drawing = drawMap(found.cells, (cell) => choose(cell, found))
     part('map').replaceChildren(drawing.svg, legend())
-    detail.replaceChildren(make('p', 'soft', 'Choose a cell in the map or in the table to see why its people were excluded.'))
+    detail.replaceChildren(make('p', 'soft', 'Choose a cell on the map or in the table to see why its users were excluded.'))
     const used = PARTS.filter(({ precision }) => found.cells.some(({ geohash }) => geohash.length === precision))
     part('zoom').replaceChildren(...used.map(({ precision, name }) => zoomButton(precision, name)))
     zoomTo(used.at(-1)?.precision ?? 4)
@@ -192,7 +192,7 @@ function counted(count, noun) {
 
 function legend() {
   const entries = [
-    ['found', 'passed/examined: somebody passed'],
+    ['found', 'somebody passed (the numbers are passed/examined)'],
     ['excluded', 'all were excluded'],
     ['', 'nobody new'],
     ['here', 'the user’s own cell'],

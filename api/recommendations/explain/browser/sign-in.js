@@ -10,7 +10,7 @@ const complain = notice(part('problem'))
 /** @param {unknown} error */
 function report(error) {
   const { status, message } = failureOf(error)
-  complain(status === 401 ? 'The server does not accept this token.' : message)
+  complain(status === 401 ? 'The server does not accept this token. Sign in with another token.' : message)
 }
 
 function show() {

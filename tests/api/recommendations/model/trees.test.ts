@@ -49,7 +49,7 @@ test('each row gets the score that a walk along the splits gives, whichever rows
 
 test.each([
   ['other columns', (whole: string) => whole.replace('column_0 ', 'column_9 '), 'the trees were trained on the columns'],
-  ['a leaf that is not a number', (whole: string) => whole.replace(/leaf_value=\S+/, 'leaf_value=nan'), 'a leaf is not a number'],
+  ['a leaf that is not a number', (whole: string) => whole.replace(/leaf_value=\S+/, 'leaf_value=nan'), 'a leaf is not a finite number'],
   [
     'a threshold that is not a number',
     (whole: string) => whole.replace(/threshold=\S+/, 'threshold=nan'),

@@ -133,13 +133,13 @@ describe('a JSON body', () => {
     ['content that is not a string', '{"content":5}', 'is missing, or is not a string'],
     ['content that is a list', '{"content":["x"]}', 'is missing, or is not a string'],
     ['content only in a nested object', '{"a":{"content":"x"}}', 'is missing, or is not a string'],
-    ['content twice', '{"content":"x","content":"y"}', 'the body is not valid JSON: content is given twice'],
+    ['content twice', '{"content":"x","content":"y"}', 'the JSON body cannot be read: content is given twice'],
     ['content twice, the second time as null', '{"content":"x","content":null}', 'is missing, or is not a string'],
-    ['a raw line break in content', '{"content":"a\nb"}', 'the body is not valid JSON: an unescaped control character in content'],
-    ['an unknown escape', '{"content":"a\\x41"}', 'the body is not valid JSON: an unknown escape in content'],
-    ['an incomplete escape', '{"content":"\\u12"}', 'the body is not valid JSON: an unknown escape in content'],
-    ['a syntax error', '{"content":"abc","title":secret}', 'the body is not valid JSON: a syntax error outside of content'],
-    ['a string without a closing quote', '{"content":"abc', 'the body is not valid JSON: it ends within a string'],
+    ['a raw line break in content', '{"content":"a\nb"}', 'the JSON body cannot be read: an unescaped control character in content'],
+    ['an unknown escape', '{"content":"a\\x41"}', 'the JSON body cannot be read: an invalid escape in content'],
+    ['an incomplete escape', '{"content":"\\u12"}', 'the JSON body cannot be read: an invalid escape in content'],
+    ['a syntax error', '{"content":"abc","title":secret}', 'the JSON body cannot be read: a syntax error outside of content'],
+    ['a string without a closing quote', '{"content":"abc', 'the JSON body cannot be read: it ends within a string'],
   ])('is refused if it contains %s', async (_name, body, details) => {
     for (const size of [1, 1_000]) expect(await json(body, size)).toMatchObject({ code: 'invalid_request', details })
   })

@@ -420,7 +420,7 @@ test('while the partition count of a topic is unknown, a turn publishes nothing 
   const runner = groupJob(job, { transport, registry, seat: loneSeat(transport, 'clerk', 'a'), runtime: systemRuntime() })
   void runner.start()
   onTestFinished(() => runner.stop())
-  await eventually(() => outcomes).toEqual(['the brokers do not know the topic reports', 'published'])
+  await eventually(() => outcomes).toEqual(['the brokers returned no metadata of the topic reports', 'published'])
   const own = partitionFor(Buffer.from('a key'), 8)
   expect(Array.from({ length: 8 }, (_, partition) => broker.log('reports', partition).read(0, 10).length)).toEqual(
     Array.from({ length: 8 }, (_, partition) => Number(partition === own)),
@@ -453,7 +453,7 @@ test('a turn does not treat a topic as empty when a broker that has fallen behin
   const runner = groupJob(job, { transport, registry, seat: loneSeat(transport, 'clerk', 'b'), runtime: systemRuntime() })
   void runner.start()
   onTestFinished(() => runner.stop())
-  await eventually(() => read).toEqual(['the brokers do not know the topic reports', [['key', { text: 'a one' }]]])
+  await eventually(() => read).toEqual(['the brokers returned no metadata of the topic reports', [['key', { text: 'a one' }]]])
 })
 
 test('a turn reads a topic to its end even if the topic has lost records since the turn requested the end', async () => {
