@@ -138,7 +138,10 @@ export function linkCreation({ commands, domains, secret, linkOf, now }: LinkCre
       if (answer.outcome === 'created') return created(code, answer.link, from)
       if (asked.alias !== undefined) throw new ApiError(linksErrors.alias_taken)
     }
-    throw new ApiError(errors.unavailable, { message: 'No free short code was found. Try again.' })
+    throw new ApiError(errors.unavailable, {
+      message: 'No free short code was found. Try again with a new Idempotency-Key.',
+      needsNewKey: true,
+    })
   }
 
   function created(code: string, link: LinkFields, from: CommandRequest) {

@@ -203,6 +203,29 @@ describe('the page of the match feed in Chromium, with a fake API', () => {
     expect(await page.getByText('This person is no longer available.').count()).toBe(0)
   })
 
+  test('if the profile of the user is missing, a swipe leads to the form for the profile', async () => {
+    const { page } = await opened({
+      'GET feed': () => feed([1, 2, 3, 4, 5, 6, 7].map((index) => candidate(index))),
+      'GET me': () => failure(404, 'profile_not_found'),
+      'POST swipe': () => failure(404, 'profile_not_found'),
+    })
+    await top(page).waitFor()
+    await page.keyboard.press('ArrowRight')
+    await page.getByLabel('Birth date').waitFor()
+    expect(await page.getByText('This person is no longer available.').count()).toBe(0)
+  })
+
+  test('the page does not claim that a rewind has taken effect if the server only queues it', async () => {
+    const { page } = await opened({
+      'GET feed': () => feed([candidate(1)]),
+      'POST swipe/rewind': () => ({ status: 202, body: { swipe_id: SWIPE_ID, target_user_id: SWIPE_ID, direction: 'LEFT', queued: true } }),
+    })
+    await top(page).waitFor()
+    await page.keyboard.press('z')
+    await page.getByText('It will take your last swipe back later, unless the swipe has led to a match.').waitFor()
+    expect(await page.getByText('Your last swipe was taken back.').count()).toBe(0)
+  })
+
   test('a swipe that the server never answers fails after a time limit, and the next swipe is sent', async () => {
     const { page, asked } = await opened({
       'GET feed': () => feed([1, 2, 3, 4, 5, 6, 7].map((index) => candidate(index))),

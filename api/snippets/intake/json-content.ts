@@ -114,7 +114,7 @@ export function jsonContentReader(): JsonContentReader {
         keep(bytes.subarray(at, at + 1))
         return at + 1
       }
-      if (hasContent) throw invalidJson('content is given twice')
+      if (hasContent) throw invalidRequest('body.content', 'is given twice')
       hasContent = true
       keep(bytes.subarray(from, at))
       keep(EMPTY_STRING)

@@ -139,6 +139,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
         // If the person's profile no longer exists, the card does not come back. After any other failure, it comes
         // back.
         if (failure.code !== 'profile_not_found') waiting.unshift(candidate)
+        else if (await isOwnMissing(isCurrent)) return
         pauseFor(failure)
         onFailure(failure)
       } finally {
@@ -152,6 +153,20 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
     fillUp()
   }
 
+  /**
+   * Called after a swipe has failed with `profile_not_found`, which may also mean that the user's own profile is
+   * missing. In this case, closes the feed.
+   * @param {() => boolean} isCurrent
+   */
+  async function isOwnMissing(isCurrent) {
+    try {
+      await ask('GET', 'me')
+      return !isCurrent()
+    } catch (error) {
+      return !isCurrent() || onClosed(failureOf(error))
+    }
+  }
+
   function rewind() {
     if (Date.now() < pausedUntil) return
     const takenBack = lastSwipe
@@ -159,10 +174,13 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
       // If this swipe has failed, the server would take back the previous swipe instead.
       if (takenBack?.hasFailed) return
       try {
-        await ask('POST', 'swipe/rewind')
+        const answer = await ask('POST', 'swipe/rewind')
         if (!isCurrent()) return
         settle()
-        news.textContent = 'Your last swipe was taken back.'
+        news.textContent =
+          answer.queued === true
+            ? 'The service is busy. It will take your last swipe back later, unless the swipe has led to a match.'
+            : 'Your last swipe was taken back.'
         await load(isCurrent)
       } catch (error) {
         const failure = failureOf(error)

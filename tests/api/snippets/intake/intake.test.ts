@@ -133,7 +133,7 @@ describe('a JSON body', () => {
     ['content that is not a string', '{"content":5}', 'is missing, or is not a string'],
     ['content that is a list', '{"content":["x"]}', 'is missing, or is not a string'],
     ['content only in a nested object', '{"a":{"content":"x"}}', 'is missing, or is not a string'],
-    ['content twice', '{"content":"x","content":"y"}', 'the JSON body cannot be read: content is given twice'],
+    ['content twice', '{"content":"x","content":"y"}', 'is given twice'],
     ['content twice, the second time as null', '{"content":"x","content":null}', 'is missing, or is not a string'],
     ['a raw line break in content', '{"content":"a\nb"}', 'the JSON body cannot be read: an unescaped control character in content'],
     ['an unknown escape', '{"content":"a\\x41"}', 'the JSON body cannot be read: an invalid escape in content'],
