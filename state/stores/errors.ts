@@ -30,6 +30,15 @@ export class StateUnavailable extends Error {
   }
 }
 
+/**
+ * Searches the causes of an error for damage, because the engine wraps an error in another error that names the place
+ * where it occurred.
+ */
+export function corruptionIn(error: unknown): StateCorrupted | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof StateCorrupted) return cause
+  return undefined
+}
+
 /** Returns true if the state itself could not be used; false for mistakes in the code that uses the state. */
 export function isStateFailure(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause)

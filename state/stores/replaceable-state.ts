@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { StateCorrupted } from './errors.ts'
+import { corruptionIn, type StateCorrupted } from './errors.ts'
 import { DEFAULT_MEMORY_BUDGET_BYTES, openRocksdbBackend, type RocksdbOptions } from './rocksdb-backend.ts'
 import { deleteDatabase } from './rocksdb-folders.ts'
 import { type ApartStores, splitBackend } from './split-backend.ts'
@@ -74,13 +74,4 @@ export async function withReplaceableState<Result>(
   }
   await backend.close()
   return result
-}
-
-/**
- * Searches the causes of an error for damage, because the engine wraps an error in another error that names the place
- * where it occurred.
- */
-function corruptionIn(error: unknown): StateCorrupted | undefined {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof StateCorrupted) return cause
-  return undefined
 }

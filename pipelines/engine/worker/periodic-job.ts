@@ -10,6 +10,8 @@ export interface PeriodicJob {
    * the failure is reported, and the next run tries again.
    */
   run(signal: AbortSignal): Promise<void>
+  /** Returns whether the process must end because of this failure of a run. By default, no failure ends the process. */
+  isFatal?(error: unknown): boolean
   readonly samples?: Runner['samples']
   /** Called when the job has stopped, or when a run has not ended within the grace period of a stop. */
   close?(): void
@@ -19,9 +21,12 @@ export interface PeriodicJob {
 const STOP_GRACE_MS = 3_000
 
 /** Creates a runner for a job, so that the job runs in the same process as topologies and sinks. */
-export function periodicJob({ name, everyMs, run, samples, close }: PeriodicJob, { sleep, log }: Pick<Runtime, 'sleep' | 'log'>): Runner {
+export function periodicJob(
+  { name, everyMs, run, isFatal, samples, close }: PeriodicJob,
+  { sleep, log }: Pick<Runtime, 'sleep' | 'log'>,
+): Runner {
   const stopping = new AbortController()
-  const { promise: done, resolve } = Promise.withResolvers<void>()
+  const { promise: done, resolve, reject } = Promise.withResolvers<void>()
   let running: Promise<void> = Promise.resolve()
   let failure: string | undefined
 
@@ -36,6 +41,7 @@ export function periodicJob({ name, everyMs, run, samples, close }: PeriodicJob,
         if (stopping.signal.aborted) return
         failure = (error as Error).message
         log.warn({ job: name, reason: failure }, 'job_failed')
+        if (isFatal?.(error)) return reject(error)
       }
     }
   }

@@ -113,12 +113,14 @@ export async function run(topology: Topology, options: RunOptions): Promise<Runn
       try {
         const worker = await start(topology, { ...options, keepStateMs }, { transport, backend, runtime })
         await scrub?.start()
+        scrub?.done.catch(() => worker.stop())
         started.resolve(worker)
         await worker.done
       } finally {
         await scrub?.stop()
         await transport.close()
       }
+      await scrub?.done
     },
   )
   done.catch(started.reject)

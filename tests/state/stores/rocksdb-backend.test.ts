@@ -4,7 +4,7 @@ import { copyFileSync, readdirSync, readFileSync, rmSync, truncateSync, writeFil
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, expect, test } from 'vitest'
-import { StateCorrupted, StateLocked } from '../../../state/stores/errors.ts'
+import { corruptionIn, StateCorrupted, StateLocked } from '../../../state/stores/errors.ts'
 import { deletedEntry, spacePrefix } from '../../../state/stores/key-spaces.ts'
 import { openRocksdbBackend } from '../../../state/stores/rocksdb-backend.ts'
 import { loadRocksdbBinding } from '../../../state/stores/rocksdb-binding.ts'
@@ -300,6 +300,15 @@ test.each<[string, (folder: string) => void]>([
   const folder = await writtenFolder()
   harm(folder)
   await expect(readAll(folder)).rejects.toThrow(StateCorrupted)
+})
+
+test('the rewrite of a damaged database reports corruption', async () => {
+  const folder = await writtenFolder()
+  const backend = await openRocksdbBackend({ folder })
+  // If the file were damaged before, the database could not be opened.
+  damage(fileOf(folder, /\.sst$/))
+  await expect(backend.scrub()).rejects.toThrow(expect.toSatisfy((error) => corruptionIn(error) !== undefined))
+  await backend.close()
 })
 
 test.each([

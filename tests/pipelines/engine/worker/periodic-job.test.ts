@@ -61,3 +61,23 @@ test('a stop closes the job after a time limit if the current run does not end',
   await nextTurn()
   expect(events.toSorted()).toEqual(['closed', 'done', 'run begins', 'stopped'])
 })
+
+test('a fatal failure ends the job with this failure, and other failures do not', async () => {
+  const runtime = manualRuntime()
+  const failures = [new Error('the server is down'), new Error('the files are damaged')]
+  let runs = 0
+  const run = async () => {
+    throw failures[runs++]
+  }
+  const isFatal = (error: unknown) => error === failures[1]
+  const job = periodicJob({ name: 'scrub', everyMs: EVERY_MS, run, isFatal }, runtime)
+  const ended = job.done.catch((error: unknown) => error)
+  await job.start()
+  for (let interval = 0; interval < 3; interval++) {
+    runtime.advance(EVERY_MS)
+    await nextTurn()
+  }
+  expect(await ended).toBe(failures[1])
+  expect(runs).toBe(2)
+  await job.stop()
+})
