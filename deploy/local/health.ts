@@ -65,7 +65,7 @@ export async function answersOk(url: string, path: string): Promise<boolean> {
  * @param urls one or several addresses, separated by commas. Clients use the first one that gives a usable answer
  * @throws Error if no address responds
  */
-export async function isRegistryHealthy(urls: string): Promise<boolean> {
+async function isRegistryHealthy(urls: string): Promise<boolean> {
   const checks = urls.split(',').map((url) => answersOk(url.trim(), '/subjects'))
   const results = await Promise.allSettled(checks)
   return results.some(({ status }) => status === 'fulfilled')
