@@ -76,8 +76,8 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
   }
 
   /**
-   * Marks all earlier rounds as finished. Must be called when a scan of the store that began after the start has
-   * visited all terms.
+   * Marks all earlier rounds as finished. Must be called once a scan of the store has visited all terms. The scan must
+   * have begun after this task started.
    */
   function caughtUp(): void {
     const { unfinished } = current()

@@ -1,6 +1,6 @@
 /** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
 
-/** A change of one entry of the blocklist. Body of topic fraud-blocklist-commands, key: entry_id. */
+/** A request to add, change or remove one entry of the blocklist. Body of topic fraud-blocklist-commands, key: entry_id. */
 export interface FraudBlocklistCommand {
   action: FraudBlocklistAction
   /** the subject of the caller's token */

@@ -84,7 +84,7 @@ test('times that were closed twice, out of order, with fewer payments than befor
   expect(judged([100, 0], [200, 3], [200, 3])).toEqual([`partition ${merchant} closed 200 after 200`])
   expect(judged([100, 0], [300, 2], [200, 3])).toEqual([`partition ${merchant} closed 200 after 300`])
   expect(judged([100, 2], [200, 1], [300, 3])).toEqual([`partition ${merchant} had 1 payments at 200, but 2 before`])
-  expect(judged([100, 4], [200, 4])).toContain(`partition ${merchant} closed 100 with 4 payments of 3`)
+  expect(judged([100, 4], [200, 4])).toContain(`partition ${merchant} closed 100 with 4 payments, but only 3 exist`)
 })
 
 test('a time that was closed before all payments in the log were counted is reported', () => {
@@ -101,8 +101,8 @@ test('a time that was closed before all payments in the log were counted is repo
 
 test('a partition whose last closed time lacks payments is reported, and the output is incomplete until a time with all payments is closed', () => {
   const { merchant, judged, done } = closings()
-  expect(judged()).toEqual([`partition ${merchant} has closed no time and counted 0 payments of 3`])
-  expect(judged([100, 0], [200, 2])).toEqual([`partition ${merchant} closed its last time with 2 payments of 3`])
+  expect(judged()).toEqual([`partition ${merchant} has closed no time and counted 0 payments, but 3 exist`])
+  expect(judged([100, 0], [200, 2])).toEqual([`partition ${merchant} closed its last time with 2 payments, but 3 exist`])
   expect(done([100, 0], [200, 2])).toBe(false)
   expect(done([100, 0], [200, 3])).toBe(true)
 })
@@ -117,7 +117,7 @@ test('a time that closes with too few payments or is in the future is accepted o
   expect(done([1_001, 0])).toBe(true)
   expect(closings({ inLogBy }).judged([1_001, 0])).toEqual([
     `partition ${merchant} closed 1001 with 0 payments, but 1 were there`,
-    `partition ${merchant} closed its last time with 0 payments of 3`,
+    `partition ${merchant} closed its last time with 0 payments, but 3 exist`,
   ])
 })
 

@@ -214,7 +214,7 @@ function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing
     const last = closed.get(String(partition))?.at(-1)
     if (last !== undefined && (isAhead(last, timing) || last.payments === wanted.length)) return []
     const is = last === undefined ? 'has closed no time and counted 0 payments' : `closed its last time with ${last.payments} payments`
-    return [`partition ${partition} ${is} of ${wanted.length}`]
+    return [`partition ${partition} ${is}, but ${wanted.length} exist`]
   })
 }
 
@@ -240,7 +240,7 @@ function closingFaults(payments: Log<Payment>, closings: Log<Closing>, timing: T
         ...(before !== undefined && count < before.payments
           ? [`partition ${partition} had ${count} payments at ${time}, but ${before.payments} before`]
           : []),
-        ...(count > wanted.length ? [`partition ${partition} closed ${time} with ${count} payments of ${wanted.length}`] : []),
+        ...(count > wanted.length ? [`partition ${partition} closed ${time} with ${count} payments, but only ${wanted.length} exist`] : []),
         ...(count < there && !isDoubtful ? [`partition ${partition} closed ${time} with ${count} payments, but ${there} were there`] : []),
       ]
     })

@@ -122,7 +122,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     try {
       await begin()
     } catch (error) {
-      // If the worker is stopped during its start, the request for which the start is waiting fails.
+      // If the worker is stopped while it is starting, its pending request fails. This failure is expected.
       if (stopping.signal.aborted && isPassing(error)) {
         state = 'stopped'
         done.resolve()

@@ -15,7 +15,10 @@ async function scoredOnce(isBlocked: boolean): Promise<TxnScored> {
   return (await world.score(pay({ id: 't1' }))).scored
 }
 
-/** Creates a fake Redis in which other processes replace the answer after each of the first attempts to store one. */
+/**
+ * Creates a fake Redis that holds the answer `first`. After each failed attempt to store an answer, another process
+ * replaces the stored answer with the next one of `replacements`, until none are left.
+ */
 function contestedRedis(first: Buffer, ...replacements: Buffer[]) {
   let held = first
   async function run(_script: unknown, _keys: unknown, [value, , replaced]: readonly unknown[]) {

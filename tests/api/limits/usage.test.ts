@@ -21,7 +21,7 @@ test('while memory is short, the usage of an IPv6 address is that of its /48 net
   expect(limitedClientId('ip:192.0.2.1', true)).toBe('ip:192.0.2.1')
 })
 
-test('the usage of a client has the counters of its keys and tiers, but none that other callers share', async () => {
+test('the usage of a client includes each counter that counts only its own requests, and no counter that it shares with other callers', async () => {
   const rule = (rule_id: string, more: Partial<LimitRule> = {}) =>
     ruleOf({ rule_id, endpoint_pattern: '*', limit_count: 10, window_seconds: 60, ...more })
   const rules = [

@@ -261,7 +261,7 @@ test('a member still reports the partitions that it owns if a broker does not kn
   isKnown = false
   member.acknowledge([{ topic: 't', partition: 1 }])
   await expect.poll(() => heartbeats.length).toBeGreaterThan(4)
-  // The coordinator may give partitions that are missing from a report to other members.
+  // If a report omits a partition, the coordinator may assign that partition to another member.
   const reports = heartbeats.slice(1).flatMap(({ owned }) => (owned === null ? [] : [owned]))
   expect(reports.length).toBeGreaterThan(1)
   for (const owned of [...reports, sessions.at(-1)?.owned]) expect(owned).toEqual([{ topicId: 'id-of-t', partitions: [1] }])

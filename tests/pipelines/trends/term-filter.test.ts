@@ -34,7 +34,7 @@ test('no term with a row is missed, and fewer than 1 % of the terms without a ro
   expect(mistaken).toBeLessThan(TERMS / 100)
 })
 
-test('terms whose rows are gone are forgotten after a scan that began after the commits of these rows', () => {
+test('once the row of a term was committed and later deleted, the next complete scan removes the term from the filter', () => {
   const filter = termFilter()
   for (let i = 0; i < TERMS; i++) filter.add(name(i))
   filter.walkCompleted()

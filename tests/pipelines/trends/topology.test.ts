@@ -524,7 +524,7 @@ test('contributions to minutes that have left the state of a frequent term are i
   ])
 })
 
-test('late contributions to a minute that has left the state of a frequent term all add to the history, even if they arrive at different times', () => {
+test('the history includes all late contributions to a minute that a frequent term no longer keeps in its state, even if they arrive at different times', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const minute = START - (START % MINUTE)
   for (let i = 0; i < 40; i++) send(driver, { hashtags: ['outage'] })

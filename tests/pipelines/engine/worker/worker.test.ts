@@ -30,7 +30,7 @@ test('existing repartition topics keep their partition count, and changelogs are
   broker.createTopic(repartitionSpec('words-by-word-repartition', 7))
   const words = await worker(wordCount())
   send(lines, 'ann', 'to be or not to be')
-  await until(() => latest(wordCounts).get('be') === 2, 'both occurrences of be are counted')
+  await until(() => latest(wordCounts).get('be') === 2, 'both occurrences of "be" are counted')
   expect(words.status().tasks).toHaveLength(2 + 7)
   expect(broker.partitionCount('words-totals-changelog')).toBe(7)
 })
