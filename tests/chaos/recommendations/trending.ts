@@ -4,6 +4,11 @@ import { half } from './signals-fold.ts'
 const HALF_LIFE = 6 * 3_600_000
 const MOST = 500
 const TOLERANCE = 1e-9
+/**
+ * The service forgets an item of a group when its weight falls below 2^-8, and later events of the item start at 0.
+ * Published lists may therefore be in the order of weights that lack such an amount.
+ */
+const FORGOTTEN = 2 ** -8
 
 /**
  * Checks that the trending items and the event counts of each group follow from the events of all rounds. Does nothing
@@ -29,8 +34,8 @@ export function trending({ logs, judgesTrending }: Evidence): string[] {
     if (published === undefined) return [`group ${group} has no trending items`]
     const best = [...own.values()].sort((a, b) => b - a).slice(0, MOST)
     const is = published.item_ids.map(String)
-    const isNear = (one: number, other: number) => Math.abs(one - other) <= TOLERANCE * Math.max(one, other)
-    const isRanked = is.length === best.length && is.every((item, place) => isNear(own.get(item) ?? 0, best[place]))
+    const isNear = (one: number, other: number, forgotten = 0) => Math.abs(one - other) <= TOLERANCE * Math.max(one, other) + forgotten
+    const isRanked = is.length === best.length && is.every((item, place) => isNear(own.get(item) ?? 0, best[place], FORGOTTEN))
     const events = counts.get(group)! * half(published.at - now, HALF_LIFE)
     return [
       ...(isRanked ? [] : [`the trending items of ${group} are not ranked by their weights: ${is.join()}`]),
