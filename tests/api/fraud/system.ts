@@ -1,6 +1,7 @@
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
 import type { Component } from '../../../deploy/local/component.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
+import { WORKER_NICE } from '../../../deploy/local/worker-nice.ts'
 import { fraudServices } from '../../../pipelines/fraud/service.ts'
 import { fraudSchemas } from '../../../schemas/fraud/topics.ts'
 import { guardedFolder } from '../../stack/folder.ts'
@@ -91,7 +92,9 @@ export async function fraudSystem({ apiCount = 1, env: more = {}, isSplit = fals
 
   function workerEnv(role: 'bulk' | 'deciding' | undefined, slot: number): Record<string, string> {
     const services = fraudServices.filter((service) => role === undefined || service.role === role)
-    return { ...env, WORKER_SLOT: String(slot), PIPELINES: services.map(({ name }) => name).join(',') }
+    // As in `npm start`, requests have priority over bulk workers.
+    const nice: Record<string, string> = role === undefined ? {} : { WORKER_NICE: String(WORKER_NICE[role]) }
+    return { ...env, ...nice, WORKER_SLOT: String(slot), PIPELINES: services.map(({ name }) => name).join(',') }
   }
 
   async function rowsOf(query: string): Promise<Record<string, unknown>[]> {
