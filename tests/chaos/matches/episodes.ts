@@ -23,12 +23,16 @@ export interface Actors {
   readonly detector: Client
 }
 
-/** The rare kinds of requests, each with an episode that always sends it. */
+/**
+ * The rare kinds of requests, each with an episode that sends it. An episode `unmatched` sends its request only once two
+ * users match, which they can do after the recovery, unless one of them has blocked the other.
+ */
 const SENT_BY: Partial<Record<RequestKind, EpisodeKind>> = {
   rewind: 'rewound',
   block: 'blocked',
   unblock: 'feud',
   notify: 'reported',
+  unmatch: 'unmatched',
 }
 
 /**
@@ -39,7 +43,9 @@ export function onlyRefused(episodes: readonly Episode[], asked: readonly Asked[
   const isOnlyRefused = (kind: string) =>
     asked.some((one) => one.kind === kind) && !asked.some((one) => one.kind === kind && isAccepted(one))
   return Object.entries(SENT_BY).flatMap(([kind, sender]) => {
-    const episode = episodes.find((each) => each.kind === sender)
+    const senders = episodes.filter((each) => each.kind === sender)
+    // In a long episode, the users may already have blocked each other.
+    const episode = senders.find(({ isLong }) => !isLong) ?? senders[0]
     return episode !== undefined && isOnlyRefused(kind) ? [episode] : []
   })
 }

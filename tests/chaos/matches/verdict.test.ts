@@ -151,6 +151,16 @@ test('an episode is repeated only if all requests of a kind were refused', () =>
   expect(onlyRefused(episodes, [])).toEqual([])
 })
 
+test('to repeat the end of a match, an episode is chosen in which neither user blocks the other', () => {
+  const { episodes } = drawPlan(1, { users: 10, leavers: 2, faults: [] })
+  const unmatched = episodes.filter(({ kind }) => kind === 'unmatched')
+  expect(new Set(unmatched.map(({ isLong }) => isLong))).toEqual(new Set([true, false]))
+  const refused = asked('unmatch', ANN, 6_000, { status: 503 })
+  expect(onlyRefused(unmatched, [refused]).map(({ isLong }) => isLong)).toEqual([false])
+  const long = unmatched.filter(({ isLong }) => isLong)
+  expect(onlyRefused(long, [refused])).toEqual([long[0]])
+})
+
 test('a swipe that was sent once but is in the log twice is reported, unless an API was killed', () => {
   const evidence = goodEvidence()
   const { swipeEvents } = evidence.logs
