@@ -226,8 +226,8 @@ function notedKey(topic: string, partition: number): string {
 }
 
 /**
- * Adds records one by one. Returns the records with a time that the table cannot store. Any other error is a bug in the
- * table's code and stops the sink.
+ * Adds records one by one. Returns the records with a time that the table cannot store (`ImpossibleTimeError`). Any
+ * other error is a bug in the table's code and stops the sink.
  */
 function refusedOf(records: SinkBatch['records'], add: (record: SinkRecord) => void): RefusedRecord[] {
   const refused: RefusedRecord[] = []

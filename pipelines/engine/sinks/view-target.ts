@@ -116,9 +116,9 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   }
 
   /**
-   * Reads the values that the view holds, and computes the operations of a batch. Another process may write the view
-   * between this read and the script call. In that case the view is at a different position, so the script call applies
-   * no operation.
+   * Reads those values of the view on which the operations of a batch depend (`View.heldKey`), and computes the
+   * operations. Another process may write to the view between this read and the script call. In that case the view is
+   * at a different position, so the script call applies no operation.
    */
   async function operationsOf(partition: number, records: readonly { readonly key: K; readonly value: V | null }[]) {
     const now = runtime.now()

@@ -149,8 +149,8 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   }
 
   /**
-   * Drops the records from this offset on, if the lane has taken any. A log that has lost its end continues with
-   * offsets that the lane has already taken.
+   * Drops those records from this offset on that the lane has already taken. If a log has lost its last records, its
+   * new records get offsets that the lane has already taken.
    */
   function loseFrom(offset: number): void {
     if (window === undefined || offset >= window.end) return

@@ -43,8 +43,8 @@ export interface RetryState {
 }
 
 /**
- * Returns where a record was read, with its timestamp and its headers, except retry headers. This is the record's
- * origin unless it was read from a retry topic.
+ * Returns the topic, partition and offset from which a record was read, its timestamp, and its headers without the
+ * retry headers. This is the record's origin unless it was read from a retry topic.
  */
 export function originOf(chunk: RecordChunk, row: number): RecordOrigin {
   const headers = headersOf(chunk, row).filter(({ key }) => !NAMES.has(key))
