@@ -9,7 +9,7 @@ export interface TableTargetOptions<K, V> {
   readonly table: AnyTable<K, V>
   /**
    * Limits of a batch. By default: 5,000 records, 2 MiB, and the `lingerMs` of the table or else 1 s. ClickHouse works
-   * best with few large inserts, about one per second and table.
+   * best with few large inserts, about one per second for each table.
    */
   readonly limits?: Partial<BatchLimits>
   /** Maximum rows per insert. Default 50,000. */

@@ -22,7 +22,7 @@ export interface SinkTarget {
   readonly probeEveryMs?: number
   /**
    * Age (ms) from which records change nothing in the target. If the target contains nothing of a partition, the sink
-   * skips these records and starts at the first one that is younger. By default, it starts at the log's beginning.
+   * starts at the first record that is younger. By default, it starts at the log's beginning.
    */
   readonly neededMs?: number | undefined
   /** Metadata that is stored with the committed offsets and passed back to `open`. */

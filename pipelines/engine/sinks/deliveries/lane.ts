@@ -39,7 +39,10 @@ interface Waiting {
 /** A delivery in progress, or the write of an undecodable record to the dead letters. */
 interface Running {
   readonly offset: number
-  /** True if the log has lost the record since the delivery began. A new record may have the same offset. */
+  /**
+   * True if the log has lost the record since the delivery began. A new record may have the same offset, so the end of
+   * this delivery does not mark the offset as done.
+   */
   isLost: boolean
 }
 

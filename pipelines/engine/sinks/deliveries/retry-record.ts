@@ -52,8 +52,8 @@ export function originOf(chunk: RecordChunk, row: number): RecordOrigin {
 }
 
 /**
- * Reads the retry headers of a record. Missing or invalid headers, as in a record that was written by hand, get
- * defaults. Without a valid header `retry.not-before`, the record is due at once.
+ * Reads the retry headers of a record. Uses defaults for headers that are missing or invalid, for example in a record
+ * that was written by hand. Without a valid header `retry.not-before`, the record is due at once.
  */
 export function retryStateOf(chunk: RecordChunk, row: number): RetryState {
   const texts = new Map(headersOf(chunk, row).map(({ key, value }) => [key, String(value ?? '')]))
