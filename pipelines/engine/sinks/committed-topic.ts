@@ -1,4 +1,4 @@
-/** Matches the topic id, with which the metadata of a commit begins. */
+/** Matches the topic id at the beginning of the metadata of a commit. */
 const TOPIC_ID = /^topic:(\S+) /
 
 /**
@@ -21,8 +21,8 @@ export function withoutTopicId(metadata: string): string {
 
 /**
  * Returns whether a commit belongs to the topic with this id. `other` means that the topic was deleted and created
- * again, so the committed offset and leader epoch do not apply to it. If an id is missing, the answer is `unknown`:
- * commits of earlier versions do not contain it.
+ * again, so the committed offset and leader epoch do not apply to it. Returns `unknown` if one of the two ids is
+ * missing. Commits of earlier versions contain no id.
  * @param topicId empty if the id is unknown
  */
 export function committedTopic(topicId: string, metadata: string): 'same' | 'other' | 'unknown' {

@@ -13,15 +13,15 @@ export interface SinkDeadLetter {
   readonly code: string
   readonly message: string
   /**
-   * The topic, partition, offset, timestamp and headers that the record had before it was moved to the retry topic. The
-   * default is the values in `chunk`, which are the right ones if the record was not in the retry topic.
+   * The topic, partition, offset, timestamp and headers that the record had before it was moved to the retry topic. By
+   * default, the values in `chunk` are used, which are correct if the record was not read from the retry topic.
    */
   readonly origin?: RecordOrigin
 }
 
 /**
- * Stores the records that a sink cannot use, with their source and the reason. The topic's name and the headers have
- * the same form as for the dead letters of a topology.
+ * Stores the records that a sink cannot use, with their source and the reason. The name of the dead-letter topic and
+ * the headers of the dead letters have the same form as in a topology.
  */
 export interface SinkDeadLetters {
   /** Resolves when the brokers have acknowledged all of these dead letters. */
@@ -89,8 +89,8 @@ export function kafkaDeadLetters(
       }
       await producer.commit(NO_OFFSETS, undefined)
     } catch (error) {
-      // The producer may be fenced, or the outcome of its commit may be unknown. A new producer sends the dead letters
-      // again, because a duplicate is better than a loss.
+      // The producer may be fenced, or the outcome of its commit may be unknown. It is therefore closed. When the
+      // caller sends the dead letters again, a new producer writes them, because a duplicate is better than a loss.
       ready = undefined
       await producer.close().catch(() => {})
       throw error

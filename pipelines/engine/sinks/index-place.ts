@@ -6,7 +6,7 @@ import type { IndexPlace } from './index-target.ts'
 import { sharedQuestion } from './shared-question.ts'
 import { TargetUnavailableError } from './target.ts'
 
-/** Returns the place of a sink that updates the index that searches currently use. */
+/** Returns the `IndexPlace` of a sink that updates the index that searches currently use. */
 export function searchedIndex<K, V>(index: Index<K, V>, family: IndexFamily, client: SearchClient): IndexPlace {
   const current = sharedQuestion(family.current)
   const definition = definitionOf(index)
@@ -24,7 +24,7 @@ export function searchedIndex<K, V>(index: Index<K, V>, family: IndexFamily, cli
     isSearched: true,
     async writer() {
       const found = await current()
-      if (found === undefined) throw new TargetUnavailableError(`no index ${index.name} is complete yet`)
+      if (found === undefined) throw new TargetUnavailableError(`there is no complete index ${index.name} yet`)
       if (!hasForm(found, index)) {
         throw new TargetUnavailableError(
           `${found.name} was built with a definition (settings, mappings and version) that differs from ${definition}, the definition of this program; the sink waits until it is rebuilt`,

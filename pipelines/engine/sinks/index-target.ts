@@ -105,7 +105,8 @@ export function indexTarget<K, V>(index: Index<K, V>, place: IndexPlace): SinkTa
   /**
    * Called when the topic has lost records that the index contains, so that new records have the same offsets. The
    * index would ignore the new records, because their versions are too low. The stored position makes the keeper
-   * replace the index. An index that searches do not use yet cannot be continued, so the sink stops.
+   * replace the index. If searches do not use the index yet, the sink stops, because it cannot continue to fill this
+   * index.
    */
   async function giveUp(batch: SinkBatch, target: OpenPartition): Promise<WriteResult> {
     const result = await storePosition({ ...batch, next: BEYOND_EVERY_END }, target)

@@ -21,7 +21,7 @@ export interface LaneBuffer {
   /** The id of the schema that must be loaded before `take` can continue; otherwise undefined. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData, now: number): void
-  /** Takes the next batch. @param maxRecords replaces the maximum number of records of a batch */
+  /** Takes the next batch. @param maxRecords overrides `BatchLimits.maxRecords` */
   take(now: number, maxRecords?: number): Taken | undefined
   /**
    * Returns true if the buffer has enough for a batch, if its records have waited long enough since they arrived or

@@ -24,7 +24,9 @@ export interface LaneTools {
    * sink owns the partition
    */
   readonly confirmOwnership: (partition: TopicPartition) => Promise<void>
-  /** Returns the offset before which the log still has all records that it had in this leader epoch. */
+  /**
+   * Returns the offset at which the batches of a leader epoch and of all earlier epochs end; see `Transport.epochEnds`.
+   */
   readonly epochEnd: (partition: TopicPartition, leaderEpoch: number) => Promise<number>
   /**
    * Returns the offset of the first record whose timestamp is `since` (epoch ms) or later; undefined if there is none.

@@ -60,7 +60,7 @@ export interface Lane {
   readonly caughtUp: boolean
   /** True when a process with an earlier version of the sink owns and serves the partition. */
   readonly isOwnedElsewhere: boolean
-  /** Number of offsets between the target and the end that the log had at the last fetch. */
+  /** Number of offsets from `applied` to the end that the log had at the last fetch. */
   readonly lag: number
   /** Number of bytes that wait to be written. */
   readonly queuedBytes: number
@@ -72,7 +72,7 @@ export interface Lane {
   step(now: number): void
   /** Returns the time, by the clock of `step`, at which the next step is due if nothing else happens. */
   dueAt(now: number): number
-  /** Begins to close the lane, and drops records that are not written yet; the next owner reads them again. */
+  /** Begins to close the lane. Drops the records that still wait to be written; the next owner reads them again. */
   close(): void
   /**
    * Returns the offset to commit, if the offset or its metadata has changed since the last commit, or if the last
@@ -259,8 +259,8 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
       refused = refusals.length
     }
 
-    // If several workers write to a topic, some transaction may be open at any time. Its records do not count, because
-    // consumers cannot read them yet and compaction keeps them.
+    // The batch is complete even if records of open transactions follow it, because consumers cannot read these records
+    // yet and compaction keeps them. If several workers write to a topic, some transaction may be open at any time.
     const completeAt = next >= stableEnd ? fetchedAt : undefined
     const attempt = target.prepare({ partition, records, expected: applied, next, caughtUp: reachesGoal, completeAt, refuse })
     job.start(async () => {

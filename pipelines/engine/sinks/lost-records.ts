@@ -13,8 +13,9 @@ export interface LostRecordsDeps {
 /** Counts the records of a partition that retention deleted before the sink read them. */
 export interface LostRecords {
   /**
-   * Counts and logs the records from the offset at which the sink continues to the start of the log, if there are any.
-   * @param from the next offset
+   * Counts and logs the records between `from` and `start`, which the log no longer has. Does nothing if there are
+   * none.
+   * @param from the offset that the sink should read next
    * @param start the first offset that the log still has
    */
   note(from: number, start: number): void

@@ -66,8 +66,8 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
   let waitsForSchema: number | undefined
 
   /**
-   * Drops the queued records from this offset on. A log that has lost its end continues with offsets that the queue
-   * already contains, and the queued records with these offsets are lost.
+   * Drops the queued records from this offset on. If a log has lost its last records, its new records get offsets that
+   * the queue already contains. The queued records with these offsets are no longer in the log.
    */
   function dropFrom(offset: number): void {
     for (let last = chunks.at(-1); last !== undefined && last.after > offset; last = chunks.at(-1)) {
@@ -98,7 +98,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
       records += chunk.count
       for (let each = 0; each < chunk.count; each++) bytes += recordBytes(chunk, each)
     })
-    // If the data contains only skipped offsets, they are added to the previous chunk.
+    // If the data contains only skipped offsets, they are added to the last chunk of the queue.
     if (filled.length === 0 && chunks.length > 0) chunks.push({ ...(chunks.pop() as QueuedChunk), after: data.nextOffset })
     end = data.nextOffset
   }

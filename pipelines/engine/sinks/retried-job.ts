@@ -36,8 +36,8 @@ export interface RetriedJob {
 }
 
 /**
- * First pause, which jitter may shorten to half. A restarting target is usually back within a second or two. During a
- * long outage the pauses grow up to `LONGEST_RETRY_MS`.
+ * First pause. Jitter shortens each pause by up to half. A restarting target is usually back within a second or two.
+ * During a long outage the pauses grow up to `LONGEST_RETRY_MS`.
  */
 const FIRST_RETRY_MS = 50
 const LONGEST_RETRY_MS = 5_000

@@ -9,7 +9,7 @@ export interface TableTargetOptions<K, V> {
   readonly table: AnyTable<K, V>
   /**
    * Limits of a batch. By default: 5,000 records, 2 MiB, and the `lingerMs` of the table or else 1 s. ClickHouse works
-   * best with few large inserts, about one per second and table.
+   * best with few large inserts, about one per second for each table.
    */
   readonly limits?: Partial<BatchLimits>
   /** Maximum rows per insert. Default 50,000. */
@@ -226,8 +226,8 @@ function notedKey(topic: string, partition: number): string {
 }
 
 /**
- * Adds records one by one. Returns the records with a time that the table cannot store. Any other error is a bug in the
- * table's code and stops the sink.
+ * Adds records one by one. Returns the records with a time that the table cannot store (`ImpossibleTimeError`). Any
+ * other error is a bug in the table's code and stops the sink.
  */
 function refusedOf(records: SinkBatch['records'], add: (record: SinkRecord) => void): RefusedRecord[] {
   const refused: RefusedRecord[] = []

@@ -21,8 +21,8 @@ export interface SinkTarget {
    */
   readonly probeEveryMs?: number
   /**
-   * Age (ms) from which records change nothing in the target. A partition of which the target contains nothing is then
-   * read from the first record with a timestamp within this time. By default, it is read from the log's beginning.
+   * Age (ms) from which records change nothing in the target. If the target contains nothing of a partition, the sink
+   * starts at the first record that is younger. By default, it starts at the log's beginning.
    */
   readonly neededMs?: number | undefined
   /** Metadata that is stored with the committed offsets and passed back to `open`. */
@@ -47,7 +47,10 @@ export interface SinkTarget {
   prepare(batch: SinkBatch): () => Promise<WriteResult>
 }
 
-/** Stores records as dead letters when the target refuses them permanently. Resolves when they are stored. */
+/**
+ * Counts records that the target refuses permanently, and stores them as dead letters unless the sink stores none.
+ * Resolves when they are stored.
+ */
 export type RefuseRecords = (refused: readonly RefusedRecord[]) => Promise<void>
 
 export interface RefusedRecord {

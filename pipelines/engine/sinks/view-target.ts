@@ -26,7 +26,10 @@ interface FactsToCompare extends Pick<PartitionFacts, 'end' | 'isBeyondEnd'> {
  * comes from a wrong clock, so the view may have missed tombstones. Clocks that use NTP differ by less than a second.
  */
 const MAX_AHEAD_MS = 3_600_000
-/** Limits of a batch. The script call for a batch of this size blocks Redis' only thread for about a millisecond. */
+/**
+ * Limits of a batch. The script call for a batch of this size blocks the single thread of Redis for about a
+ * millisecond.
+ */
 const LIMITS = { maxRecords: 500, maxBytes: 256 * 1024, lingerMs: 0 }
 /** Interval between probes. The sink notices an emptied Redis within this time, even if the topic is idle. */
 const PROBE_EVERY_MS = 1_000
@@ -116,9 +119,9 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   }
 
   /**
-   * Reads the values that the view holds, and computes the operations of a batch. Another process may write the view
-   * between this read and the script call. In that case the view is at a different position, so the script call applies
-   * no operation.
+   * Reads those values of the view on which the operations of a batch depend (`View.heldKey`), and computes the
+   * operations. Another process may write to the view between this read and the script call. In that case the view is
+   * at a different position, so the script call applies no operation.
    */
   async function operationsOf(partition: number, records: readonly { readonly key: K; readonly value: V | null }[]) {
     const now = runtime.now()

@@ -44,7 +44,8 @@ export function streamTimeOf(metadata: string): number {
 
 /**
  * Adds the leader epochs of a task's changelogs to the metadata of an offset. The metadata is composed each time the
- * client reads it, so it contains the epochs at that time. See `OffsetToCommit.metadata` for when this happens.
+ * Kafka client reads the property, so it contains the epochs at that time. See `OffsetToCommit.metadata` for when this
+ * happens.
  */
 export function withChangelogEpochs(
   offset: OffsetToCommit,

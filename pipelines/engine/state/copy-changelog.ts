@@ -3,8 +3,8 @@ import type { StateColumn, StateSession } from '../../../state/stores/store.ts'
 import type { Changelog } from '../task/task-place.ts'
 
 /**
- * If more than this share of the records in a fetch have distinct keys, searching for repeated keys costs more than the
- * writes that it saves.
+ * If the number of distinct keys in a fetch is more than this share of its records, searching for repeated keys costs
+ * more than the writes that it saves.
  */
 const MOSTLY_DIFFERENT = 0.7
 /** Number of fetches that are copied without a search for repeated keys, after a fetch of mostly distinct keys. */
@@ -38,8 +38,8 @@ export function changelogCopy(session: StateSession): ChangelogCopy {
 }
 
 /**
- * If an unreadable batch were skipped, the state would lack its records, so such a batch is an error. The engine itself
- * never writes one to a changelog.
+ * Checks that the data contain no unreadable batch. If such a batch were skipped, the state would lack its records. The
+ * engine itself never writes one to a changelog.
  * @throws TransportError when the data contain an unreadable batch
  */
 export function checkReadable({ topic, partition, chunks }: PartitionData): void {

@@ -43,9 +43,10 @@ interface Collected {
  */
 export interface RestoreBuffer {
   /**
-   * Collects fetched records. Writes the rows of this changelog if they fill a batch of the session, and the rows of
-   * the changelog that takes the most memory if the buffer is full. If the reader was reset (`PartitionData.wasReset`),
-   * deletes the present state of the store first.
+   * Collects fetched records, or writes them directly in a long run in key order (`LONG_RUN`). Writes the collected
+   * rows of this changelog if they fill a batch of the session or come from `MAX_RECORDS` records. If the buffer is
+   * full, writes the rows of the changelog that takes the most memory. If the reader was reset
+   * (`PartitionData.wasReset`), deletes the present state of the store first.
    */
   add(changelog: Changelog, data: PartitionData): void
   /** Writes the collected rows of a changelog and its position, atomically. */
@@ -99,7 +100,7 @@ export function restoreBuffer(session: StateSession, maxBytes = MAX_BYTES): Rest
     writeBatch(target)
   }
 
-  /** Writes the largest table and frees its memory, because the tables of other changelogs need it. */
+  /** Writes the rows of the changelog that takes the most memory, and frees this memory for the other changelogs. */
   function writeLargest(): void {
     const all = [...collected.values()]
     const largest = all.reduce((found, other) => (other.rows.size > found.rows.size ? other : found))

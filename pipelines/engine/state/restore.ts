@@ -86,8 +86,8 @@ function isOtherSource(session: StateSession, source: TopicPartition, topicIds: 
 }
 
 /**
- * Adds the input offsets, the event time and the write time of a task's state to a batch. This is part of step 5 of a
- * commit.
+ * Adds the input offsets, the event time and the write time of a task's state to a batch. Called in step 5 of a commit,
+ * and when the write time of idle tasks is refreshed.
  * @param writtenAt a time (epoch ms) at which this worker certainly owned the partition, and so the state was complete;
  * undefined to keep the stored write time
  */

@@ -65,8 +65,8 @@ export interface StandbyCopy {
   /** Number of committed changelog offsets that were not copied yet at the last fetch. */
   readonly behind: number
   /**
-   * Epoch ms at which the logs were last read to their ends; undefined if one of them has not been read to its end
-   * since the copy began, or since the log lost records.
+   * The oldest of the times (epoch ms) at which each log was last read to its end; undefined if one of the logs has not
+   * been read to its end since the copy began, or since this log lost records.
    */
   readonly completeAt: number | undefined
 }

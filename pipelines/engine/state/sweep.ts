@@ -7,7 +7,10 @@ import { type Walk, walk } from './walk.ts'
  * every key. An hourly pass over the store costs a few microseconds per key.
  */
 export interface Sweep extends Pick<Walk<never, never>, 'completed'> {
-  /** Checks the next entries. After the last entry, the sweep does nothing until `period` changes; see `Walk`. */
+  /**
+   * Checks the next entries, and deletes the expired ones. After the last entry, the sweep does nothing until `period`
+   * changes; see `Walk`.
+   */
   run(period: number): void
 }
 

@@ -11,15 +11,14 @@ import { type Fault, RecordFailure, type RecordPlace, RowFailure } from './recor
  */
 export interface FailedRecords {
   /**
-   * Notes the record that failed, or the row that could not be written, if the error reports one.
+   * Notes the failed record of a `RecordFailure`, or the row of a `RowFailure` that could not be written.
    * @returns true if the tasks must repeat the records since the last commit, false if the error has another cause
    */
   note(error: unknown): boolean
   /** Returns the faults of one partition, keyed by offset. The map is live: later calls of `note` extend it. */
   of(partition: TopicPartition): ReadonlyMap<number, Fault>
   /**
-   * Returns the offset before which the rows that each record changes must be checked; -1 if no rows need to be
-   * checked.
+   * Returns the offset before which each record requires a check of the rows that it changes; -1 if no check is needed.
    */
   checksBefore(partition: TopicPartition): number
   /**

@@ -40,7 +40,7 @@ export interface Outputs {
   /**
    * Appends the encoded key and value of a record to another topic, without decoding them. Without `partition`, the key
    * determines the partition. If the record has no key, the partition number is that of its source partition, modulo
-   * the partition count of the topic.
+   * the partition count of the target topic.
    * @param headers replace the headers of the record
    * @param options by default, nothing is cut off, and the timestamp is the record's
    */
@@ -76,7 +76,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
   const valueBytes = byteWriter()
   const partitionBytes = byteWriter()
   /**
-   * The output for which `keyBytes` contains the encoded `encodedKey`; undefined if the bytes must not be reused.
+   * The output for which `keyBytes` contains `encodedKey` in encoded form; undefined if the bytes must not be reused.
    * Processors often emit several records with the same key in succession, so reuse saves time.
    */
   let encodedFor: Output | undefined

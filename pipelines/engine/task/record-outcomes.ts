@@ -15,7 +15,7 @@ const DEAD_LETTER_PARTITION = 0
 export interface RecordOutcomes {
   /**
    * Applies an outcome.
-   * @returns false if the record was rejected; its timestamp must then not advance stream time
+   * @returns false if the record was rejected; its timestamp must then not advance the event time
    * @throws RefusedOutcome when the value is not an outcome, or when the policy for rejected records is to fail
    */
   settle(queue: RecordQueue, outcome: Exclude<Outcome, void>): boolean

@@ -98,8 +98,8 @@ export interface Stream<K, V> {
    */
   tick(name: string, options: TickOptions, handler: TickHandler): Stream<K, V>
   /**
-   * Runs a hook in each commit that has something to commit, before the stores are encoded. Use it to emit what the
-   * task has aggregated since the last commit.
+   * Runs a hook in each commit for which this task has something to commit, before the stores are encoded. Use it to
+   * emit what the task has aggregated since the last commit.
    */
   beforeCommit(
     name: string,

@@ -1,6 +1,8 @@
 import type { DeadLetter, Drop, Late } from './api.ts'
 
-/** Returns the outcome for a record that is ignored deliberately. Such records are counted separately by reason. */
+/**
+ * Returns the outcome for a record that is ignored deliberately. Such records are counted separately for each reason.
+ */
 export function drop(reason: string): Drop {
   return { outcome: 'drop', reason }
 }

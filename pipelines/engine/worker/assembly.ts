@@ -276,7 +276,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
 }
 
 /**
- * Returns each store's share of the default cache size, as if this worker ran all tasks. The share has a lower limit.
+ * Returns the default cache size of one store in one task: an equal share for each store in each task of the topology,
+ * including tasks of other workers, but at least `LEAST_DEFAULT_CACHE_BYTES`.
  */
 function defaultCacheBytes(parts: readonly SubTopology[], { tasksOf }: PartitionCounts): number {
   const stores = parts.reduce((sum, part) => sum + part.stores.length * tasksOf(part), 0)

@@ -8,7 +8,10 @@ import type { SubTopology } from '../topology/sub-topology.ts'
 export interface PartitionCounts {
   /** The partition counts of all topics that are read or written, keyed by topic. */
   readonly topics: ReadonlyMap<string, number>
-  /** Returns the number of tasks of a sub-topology; 0 if its state was built for fewer partitions than a source has. */
+  /**
+   * Returns the number of tasks of a sub-topology; 0 if the partition count of a source differs from the count with
+   * which the state was built.
+   */
   tasksOf(part: SubTopology): number
   /** Explains why some partitions have no task, with one text for each affected sub-topology. */
   readonly withoutTask: readonly string[]
@@ -19,7 +22,7 @@ export interface PartitionCounts {
   readonly missing: readonly string[]
   /** True when the last answer lacked a topic that the previous answer contained. */
   readonly mayBeMissing: boolean
-  /** Notes which topics are missing from an answer. @returns the topics that `missing` did not contain before */
+  /** Notes which topics are missing from an answer. @returns the topics that this call has added to `missing` */
   noteMissing(found: ReadonlyMap<string, number>): string[]
   /** Returns true if the partition was added after the worker had started. */
   isNew(partition: TopicPartition): boolean

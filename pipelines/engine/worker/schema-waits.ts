@@ -20,8 +20,8 @@ export interface SchemaWaits {
 }
 
 /**
- * First delay before an unreachable registry is asked again. The delays grow. In the meantime the records wait, and no
- * record is dropped.
+ * First delay before the request to an unreachable registry is repeated. The delays grow. In the meantime the records
+ * wait, and no record is dropped.
  */
 const FIRST_RETRY_MS = 500
 const LONGEST_RETRY_MS = 15_000

@@ -146,9 +146,9 @@ export interface StartOffsetsDeps extends Pick<TaskStartDeps, 'session' | 'runti
 }
 
 /**
- * Fetches all offsets that are needed to start tasks. It first requests the committed offsets. This request waits until
- * open transactions with such offsets have ended. The ends of the changelogs, requested afterwards, therefore cover
- * everything that those transactions wrote.
+ * Fetches all offsets that are needed to start tasks. The committed offsets are requested first. This request waits
+ * until open transactions with such offsets have ended. The ends of the changelogs, requested afterwards, therefore
+ * cover everything that those transactions wrote.
  */
 export async function fetchStartOffsets(
   transport: Transport,
@@ -161,8 +161,9 @@ export async function fetchStartOffsets(
   const committed = await group.committed(sources)
   const now = runtime.now()
   const unknown = sources.filter((source) => !committed.has(partitionKey(source.topic, source.partition)))
-  // The ids are fetched first, because a changelog may be recreated between the requests. In that case the offsets
-  // belong to the new topic but the id to the old one. The next start then notices the difference and clears the state.
+  // The ids are fetched before the offsets of the changelogs, because a changelog may be recreated between the
+  // requests. In that case the offsets belong to the new topic but the id to the old one. The next start then notices
+  // the difference and clears the state.
   const topicIds = await transport.topicIds([...new Set([...changelogs, ...sources].map(({ topic }) => topic))])
   const [changelogStarts, changelogEnds, changelogEpochEnds, sourceStarts, sourceEnds] = await Promise.all([
     transport.offsets(changelogs, 'earliest'),

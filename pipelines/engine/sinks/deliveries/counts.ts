@@ -3,7 +3,7 @@ export interface DeliveryCounts {
   delivered: number
   /**
    * Number of records that were dropped, by reason: records that were no longer needed and, if the sink stores no dead
-   * letters, records that it gave up.
+   * letters, records that it gave up on.
    */
   readonly dropped: Map<string, number>
   /**

@@ -37,7 +37,8 @@ export interface Courier {
    * Delivers or moves one record.
    * @param release called when the attempt has ended, to free the slot of the delivery
    * @param closing fires when the sink begins to give up the partition
-   * @returns `abandoned` if the delivery failed and the record was not moved
+   * @returns `abandoned` if the delivery failed and the record could not be moved before the partition had to be given
+   * up
    */
   deliver(attempt: Attempt, release: () => void, closing: AbortSignal): Promise<'done' | 'abandoned'>
   /** Stores an undecodable record as a dead letter, if the sink stores dead letters. */

@@ -21,7 +21,7 @@ const COMMIT_EVERY_MS = 20
  */
 const PRODUCTION_PARTITIONS_PER_STEP = 4
 /**
- * Retention of the retry topic. By default, records are retried for only a day. The rest of the week leaves time to
+ * Retention of the retry topic. By default, records are retried for only a day. The longer retention leaves time to
  * repair a stopped sink without losing records.
  */
 const RETRIES_KEPT_MS = 7 * DAY_MS

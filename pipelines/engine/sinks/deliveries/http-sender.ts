@@ -145,8 +145,8 @@ function failed(code: string, message: string): Extract<DeliveryOutcome, { outco
 }
 
 /**
- * Returns the pause that a receiver requests, in ms.
- * @param text the value of Retry-After: a number of seconds or a date. Undefined, or any other value, requests no pause
+ * Returns the pause that a receiver requests, in ms; undefined if it requests none.
+ * @param text the value of Retry-After. Only a positive number of seconds, or a date in the future, requests a pause
  */
 function retryAfter(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined

@@ -39,7 +39,10 @@ interface Waiting {
 /** A delivery in progress, or the write of an undecodable record to the dead letters. */
 interface Running {
   readonly offset: number
-  /** True if the log has lost the record since the delivery began. A new record may have the same offset. */
+  /**
+   * True if the log has lost the record since the delivery began. A new record may have the same offset, so the end of
+   * this delivery does not mark the offset as done.
+   */
   isLost: boolean
 }
 
@@ -149,8 +152,8 @@ export function openDeliveryLane(partition: TopicPartition, deps: DeliveryLaneDe
   }
 
   /**
-   * Drops the records from this offset on, if the lane has taken any. A log that has lost its end continues with
-   * offsets that the lane has already taken.
+   * Drops those records from this offset on that the lane has already taken. If a log has lost its last records, its
+   * new records get offsets that the lane has already taken.
    */
   function loseFrom(offset: number): void {
     if (window === undefined || offset >= window.end) return

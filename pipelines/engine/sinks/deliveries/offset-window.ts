@@ -100,9 +100,9 @@ function bitmapText(from: number, done: ReadonlySet<number>): string {
 }
 
 /**
- * Returns the offsets that the metadata of a commit marks as done. If the metadata is not in the form that
- * `OffsetWindow.metadata` writes, there are none, so all records starting at the committed offset are delivered again.
- * The id of the topic may precede the metadata (`withTopicId`).
+ * Returns the offsets that the metadata of a commit marks as done. Returns none if the metadata is not in the form that
+ * `OffsetWindow.metadata` writes. All records from the committed offset on are then delivered again. The id of the
+ * topic may precede the metadata (`withTopicId`).
  * @param next the committed offset, which is `OffsetWindow.next` at the time of the commit. The metadata contains the
  * distance of each done offset from this offset
  */

@@ -43,8 +43,8 @@ export interface RetryState {
 }
 
 /**
- * Returns where a record was read, with its timestamp and its headers, except retry headers. This is the record's
- * origin unless it was read from a retry topic.
+ * Returns the topic, partition and offset from which a record was read, its timestamp, and its headers without the
+ * retry headers. This is the record's origin unless it was read from a retry topic.
  */
 export function originOf(chunk: RecordChunk, row: number): RecordOrigin {
   const headers = headersOf(chunk, row).filter(({ key }) => !NAMES.has(key))
@@ -52,8 +52,8 @@ export function originOf(chunk: RecordChunk, row: number): RecordOrigin {
 }
 
 /**
- * Reads the retry headers of a record. Missing or invalid headers, as in a record that was written by hand, get
- * defaults. Without a valid header `retry.not-before`, the record is due at once.
+ * Reads the retry headers of a record. Uses defaults for headers that are missing or invalid, for example in a record
+ * that was written by hand. Without a valid header `retry.not-before`, the record is due at once.
  */
 export function retryStateOf(chunk: RecordChunk, row: number): RetryState {
   const texts = new Map(headersOf(chunk, row).map(({ key, value }) => [key, String(value ?? '')]))

@@ -47,7 +47,7 @@ export interface RetryPlan {
   readonly notBefore: number
 }
 
-/** Plans the next attempt after a failure. @returns undefined when the record has failed for too long */
+/** Plans the next attempt after a failure. @returns undefined if `giveUpAfterMs` has passed since the first attempt */
 export function planRetry(failure: Failure, giveUpAfterMs: number, random: () => number): RetryPlan | undefined {
   const { failures, firstAt, now, retryAfterMs = 0 } = failure
   const lastAt = firstAt + giveUpAfterMs
@@ -56,7 +56,7 @@ export function planRetry(failure: Failure, giveUpAfterMs: number, random: () =>
   const pauseMs = STEPS[own].pauseMs * (1 + JITTER * random())
   const wanted = Math.min(Math.max(pauseMs, retryAfterMs), LONGEST_PAUSE_MS)
   const asked = STEPS.findLastIndex((step) => step.pauseMs <= retryAfterMs)
-  // The last attempt is made when `giveUpAfterMs` ends, even if the pause would be longer.
+  // The last attempt is made `giveUpAfterMs` after the first one, even if the pause would end later.
   return { step: Math.max(own, asked), notBefore: Math.min(Math.ceil(now + wanted), lastAt) }
 }
 
