@@ -48,7 +48,7 @@ export interface BrokerProxy {
   /** Returns all requests of one kind so far, oldest first. Their 4-byte lengths are removed. */
   requests(api: ApiName): Buffer[]
   interfere(interference: Interference): void
-  /** Cancels everything that was planned with `interfere`. */
+  /** Cancels all faults that were planned with `interfere`. */
   heal(): void
   /** Closes all connections. New connections are still accepted. */
   cutAll(): void

@@ -65,7 +65,7 @@ test('if a broker refuses one topic of a metadata request, the client still find
   expect(cluster.leader('open', 0)?.nodeId).toBe(NODE)
 })
 
-/** The interval of the client's scheduled metadata requests, and a little more. */
+/** Slightly longer than the interval of the client's scheduled metadata requests. */
 const METADATA_PERIOD_MS = 301_000
 const REQUEST_TIMEOUT_MS = 30_000
 

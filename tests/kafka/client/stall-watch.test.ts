@@ -71,7 +71,7 @@ function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', 
   }
 }
 
-test('while the event loop keeps turning, the thread neither connects nor sends heartbeats heartbeats', async () => {
+test('while the event loop keeps turning, the thread neither connects nor sends heartbeats', async () => {
   const { pass, opened, epochs } = watched()
   await pass(60_000, { turning: true })
   expect([opened(), epochs]).toEqual([0, []])

@@ -97,7 +97,7 @@ test('if the source partition of any selected dead letter no longer exists, the 
   const partitions = (await readDeadLetters(memory, 'doubling')).map(({ source }) => source.partition)
   for (let letter = 0; letter < MORE_THAN_A_TRANSACTION; letter++) driver.pipe(numbers, keys[partitions.indexOf(0)], -2)
   driver.pipe(numbers, keys[partitions.indexOf(1)], -3)
-  // The topic was created again with fewer partitions.
+  // Simulates that the topic was created again with fewer partitions.
   const partitionCounts: Transport['partitionCounts'] = async (topics) =>
     new Map([...(await memory.partitionCounts(topics))].map(([topic, count]) => [topic, topic === 'numbers' ? 1 : count]))
   const transport = { ...memory, partitionCounts }
