@@ -449,7 +449,7 @@ test.each([
   ['UNKNOWN_LEADER_EPOCH', 75],
   ['UNKNOWN_TOPIC_ID', 100],
   ['UNKNOWN_SERVER_ERROR', -1],
-])('after %s a fetcher refreshes the metadata and continues, without loss or duplicates', async (_name, code) => {
+])('after the error %s, a fetcher refreshes the metadata and continues without loss or duplicates', async (_name, code) => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const producer = await newProducer(direct)

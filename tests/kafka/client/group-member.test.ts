@@ -247,7 +247,7 @@ test('the stall thread gets the owned partitions immediately after `acknowledge`
   expect(sessions.at(-1)?.owned).toEqual([{ topicId: 'id-of-t', partitions: [1] }])
 })
 
-test('a member still reports the partitions that it owns if a broker does not know their topic yet', async () => {
+test('a member reports the partitions that it owns even if a broker does not know their topic yet', async () => {
   const sessions: KeptSession[] = []
   const guarded = { update: (session: KeptSession) => void sessions.push(session), takeEpoch: () => undefined, release: () => {} }
   const stallGuard: StallGuard = { guard: () => guarded, close: async () => {} }

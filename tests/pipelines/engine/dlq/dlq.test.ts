@@ -40,7 +40,7 @@ const MORE_THAN_A_TRANSACTION = 501
 
 const asked = (...args: string[]) => declaration.parse(args) as ValuesOf<typeof declaration>
 
-test('dead letters contain their origin and their reason', async () => {
+test('dead letters contain their origin and their reason, and can be selected by both', async () => {
   const { transport } = withDeadLetters()
   const letters = await readDeadLetters(transport, 'doubling')
   expect(letters.map(({ code, source, processor, replayed }) => [code, source.topic, processor, replayed])).toEqual([

@@ -94,7 +94,7 @@ test('a sink counts as caught up with an empty topic immediately', async () => {
   )
 })
 
-test('a batch reports that the sink has caught up only if it reaches the end that the log had at the start', async () => {
+test('a batch reports that the sink has caught up only if the batch reaches the end that the log had when reading began', async () => {
   const { run, control, append } = world()
   append(0, 25)
   run()

@@ -383,7 +383,7 @@ test('the gate closes times in ascending order, and only times that all partitio
   )
 })
 
-test('a first stage marks a time when it has processed everything that was in the log at a fetch after that time', () => {
+test('a first stage marks a time when it has processed all records that were in the log at a fetch after that time', () => {
   const mark = timeMark(100, 10, 1)
   mark.observe(0, 205, 50, 205)
   expect(mark.ready([{ position: 49 }])).toBeUndefined()

@@ -12,7 +12,7 @@ const LETTERS = `${SINK}-dead-letters`
 const FAILED: DeliveryOutcome = { outcome: 'failed', code: 'http_500', message: 'the receiver answered with status 500' }
 const MINUTE_MS = 60_000
 
-test('every record is delivered once, concurrently within the limit, and the position is committed', async () => {
+test('every record is delivered once, the number of concurrent deliveries stays within the limit, and the position is committed', async () => {
   const { append, run, until, pass, calls, control, committed } = world({ concurrency: 4 })
   control.answer = async () => {
     await Promise.resolve()
