@@ -25,7 +25,7 @@ export interface System {
   readonly apis: readonly Component[]
   /** Environment variables that point the project's commands to the servers of this system. */
   readonly env: Readonly<Record<string, string>>
-  /** Ends everything and deletes the folder. */
+  /** Ends all processes of the system and deletes its folder. */
   finish(): Promise<void>
 }
 

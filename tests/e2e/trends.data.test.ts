@@ -30,7 +30,8 @@ const MAX_AHEAD_MS = 5 * MINUTE_MS
 const LISTED = { timeout: 120_000, interval: 200 }
 const SOON = { timeout: 30_000, interval: 100 }
 /**
- * How long to wait for rows in the table, and how often to check. Each check reads the whole table, so checks are rare.
+ * How long to wait for the rows of snapshots in ClickHouse, and how often to check. Each check reads all of these rows,
+ * so checks are rare.
  */
 const TABLE = { timeout: 30_000, interval: 2_000 }
 /** How long to wait for a snapshot: a minute and a margin for a busy machine. Each check starts a Python process. */
@@ -39,7 +40,10 @@ const SERVED = 30
 const WORLD = 1
 const TOKYO = 1118370
 const JAPAN = 23424856
-/** How far in the future a posted list is dated. Until that time, lists from the pipeline do not replace it. */
+/**
+ * How far in the future the window of a posted list ends. Until then, lists from the pipeline do not replace the posted
+ * list.
+ */
 const POSTED_AHEAD_MS = 15 * SECOND_MS
 /** A city without tweets. */
 const SILENT_CITY = regions.find(({ name, type }) => type === 'Town' && name === 'Ankara')!.woeid
@@ -119,7 +123,7 @@ afterAll(async () => {
   await system?.finish()
 })
 
-/** Waits until the lists of all regions count everything that was sent, and returns the lists by region. */
+/** Waits until the lists of all regions include all tweets that were sent, and returns the lists by region. */
 async function fullLists(api = system.apis[0]): Promise<Map<number, ListBody>> {
   const lists = new Map<number, ListBody>()
   for (const { woeid } of regions) {
@@ -161,7 +165,7 @@ test('the list of every region equals the top 30 of an offline computation, with
   let withTrends = 0
   for (const [woeid, list] of lists) {
     expect(countsOf(list), `region ${woeid}`).toEqual(trueTop(woeid, Date.parse(list.as_of)))
-    // All tweets are within the window, so there are none in the hour before.
+    // All tweets are within the window. The window one hour earlier is therefore empty, so `velocity` divides by 1.
     for (const trend of list.trends) expect(trend).toMatchObject({ volume_24h: trend.tweet_volume, velocity: trend.tweet_volume })
     if (list.trends.length > 0) withTrends++
   }
@@ -305,8 +309,8 @@ test('dead letters can be listed, shown and replayed', async () => {
   await expect
     .poll(async () => {
       const result = await client.query({
-        // Reads both tables. The term is in the table of rare volumes, unless a list contained the term before this
-        // query.
+        // Reads both tables, because a term can be in either. This term has only one contribution, so it is in the
+        // table of rare volumes.
         query: `SELECT max(volume) AS volume FROM (
           SELECT woeid, term, minute, '' AS adds_as, volume FROM trend_volumes
           UNION ALL

@@ -40,8 +40,8 @@ export async function writePast({ kafka, registry: { address } }: Pick<System, '
     await fillChangelog(changelogs.usual, usual, transport, registry)
     await fillChangelog(changelogs.rareTweets, rareTweets, transport, registry)
     await fillChangelog(changelogs.history, history, transport, registry)
-    // A worker uses state only if the input position to which it belongs is known. Here, this is offset 0 of each
-    // source partition.
+    // A worker refuses state whose input position is unknown. Offset 0 of each source partition is therefore committed
+    // as the input position of this state.
     const sources = [...new Set(trends.subTopologies.flatMap((part) => part.sources))]
     const counts = await transport.partitionCounts(sources)
     const partitions = [...counts].flatMap(([topic, count]) => Array.from({ length: count }, (_, partition) => ({ topic, partition })))

@@ -4,7 +4,7 @@ import { testStack, uniqueName } from '../stack/index.ts'
 
 const UNUSED_ID = 2_000_000_000
 
-test('with the real registry, a schema reads back as registered, and refused and missing schemas have their own errors', async () => {
+test('with the real registry, a schema is read back as registered, and refused and missing schemas cause different errors', async () => {
   const url = await testStack().registry()
   const client = registryClient({ url })
   const subject = uniqueName('client-value')

@@ -79,7 +79,7 @@ test('the client requests a schema once per id, even for concurrent callers', as
 
 const missing = answer(404, { error_code: 40403, message: 'Schema not found' })
 
-test('a missing schema has its own error, and a later call finds the schema if it exists by then', async () => {
+test('a missing schema causes a SchemaNotFoundError, and a later call finds the schema if it exists by then', async () => {
   const { deps } = scripted(missing, missing, answer(200, { schema: '"long"' }))
   const client = registryClient({ url: 'http://registry' }, deps)
   await expect(client.schemaById(3)).rejects.toThrow(SchemaNotFoundError)

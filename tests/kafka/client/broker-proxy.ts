@@ -48,7 +48,7 @@ export interface BrokerProxy {
   /** Returns all requests of one kind so far, oldest first. Their 4-byte lengths are removed. */
   requests(api: ApiName): Buffer[]
   interfere(interference: Interference): void
-  /** Cancels everything that was planned with `interfere`. */
+  /** Cancels all faults that were planned with `interfere`. */
   heal(): void
   /** Closes all connections. New connections are still accepted. */
   cutAll(): void
@@ -94,8 +94,8 @@ export async function brokerProxy(brokers: string | readonly string[], { remembe
   }
 
   /**
-   * Only one timer runs at a time, for the first message. A later message may have a shorter delay, but must not
-   * overtake the first one.
+   * Starts a timer for the first message, unless a timer is already running. A later message may have a shorter delay,
+   * but must not overtake the first message.
    */
   function arriveLater(): void {
     if (frozen || timer !== undefined || underWay.length === 0) return

@@ -80,7 +80,7 @@ test.each([
   [0, 'Produce up to v11, but v12'],
   [26, 'EndTxn up to v4, but v5'],
   [28, 'TxnOffsetCommit up to v4, but v5'],
-])('with transaction version 2, a broker whose request with API key %i is too old is refused', (key, needed) => {
+])('with transaction version 2, a broker that supports only older versions of the request with API key %i is refused', (key, needed) => {
   const highest = Number(/up to v(\d+)/.exec(needed)?.[1])
   expect(() => refuseOldBroker(broker({ [key]: [0, highest] }), 'b:1')).toThrow(`it supports ${needed} is needed`)
 })

@@ -65,7 +65,7 @@ test('if a broker refuses one topic of a metadata request, the client still find
   expect(cluster.leader('open', 0)?.nodeId).toBe(NODE)
 })
 
-/** The interval of the client's scheduled metadata requests, and a little more. */
+/** Slightly longer than the interval of the client's scheduled metadata requests. */
 const METADATA_PERIOD_MS = 301_000
 const REQUEST_TIMEOUT_MS = 30_000
 
@@ -152,7 +152,7 @@ test('while several brokers hang, only the first metadata requests wait for them
 
   expect(await refreshTakes('t')).toBe(0)
   hanging.add(9092).add(9093)
-  // The first requests find out which brokers hang.
+  // The first requests detect which brokers hang.
   for (let request = 0; request < 2; request++) await refreshTakes('t')
   for (let period = 0; period < 6; period++) {
     runtime.advance(METADATA_PERIOD_MS)

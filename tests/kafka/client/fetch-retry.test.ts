@@ -27,8 +27,8 @@ test('if a position becomes due just after the retry loop has found that it is n
     },
   }
   const retry = openFetchRetry({ runtime } as unknown as Context, cluster, new Map([['payments-0', state]]), hooks)
-  // After these failed attempts, the pause before the retry is long, so the loop looks for due positions before the
-  // retry is due.
+  // After eight failed attempts, the pause before the next retry is about a second. `refreshSoon` runs the loop after
+  // 20 ms, so the position is not due yet.
   for (let attempt = 0; attempt < 8; attempt++) retry.postpone(state)
   retry.refreshSoon()
   for (let passed = 0; passed < 2 * LONGEST_PAUSE_MS && fetches === 0; passed += STEP_MS) {

@@ -85,7 +85,7 @@ test('after an empty response, a request lets the broker wait for data for the l
   await waitUntil(() => waits().slice(before).includes(100), { what: 'a shorter wait', timeoutMs: DEADLINE_MS })
 })
 
-test('the request timeout limits how long the broker may wait for data', async () => {
+test('a request allows the broker to wait for data for at most half of the request timeout', async () => {
   const proxy = await brokerProxy(brokers)
   onTestFinished(() => proxy.close())
   const transport = await connected(proxy.address, { requestTimeoutMs: 1_400 })
@@ -96,7 +96,7 @@ test('the request timeout limits how long the broker may wait for data', async (
   expect(Math.max(...waits())).toBeLessThanOrEqual(700)
 })
 
-test('a new partition does not wait for the pending request for silent partitions, and a silent partition is fetched afterwards', async () => {
+test('a new partition does not wait for the pending requests for silent partitions, and the partition of the abandoned request is fetched again', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 3)
   const producer = await newProducer(direct)
@@ -128,7 +128,7 @@ test('a new partition does not wait for the pending request for silent partition
   await fetcher.close()
 })
 
-test('partitions that are assigned again do not wait for the responses to their earlier assignment', async () => {
+test('partitions that are assigned again do not wait for the responses to their earlier requests', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 2)
   const producer = await newProducer(direct)
@@ -151,7 +151,7 @@ test('partitions that are assigned again do not wait for the responses to their 
   await fetcher.close()
 })
 
-test('silent partitions that were assigned at different times share one request in the end', async () => {
+test('silent partitions that were assigned at different times eventually share one request', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 2)
   const proxy = await brokerProxy(brokers)
@@ -228,7 +228,7 @@ test('records that were fetched before a pause are returned after resume', async
   expect(valuesOf(flatten(await fetcher.poll(DEADLINE_MS)))).toEqual(['a', 'b'])
 })
 
-test('a response to an earlier assignment of a partition is dropped, including its error', async () => {
+test('if a partition is assigned again, the response to its earlier request is dropped, even if the response contains an error', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const proxy = await brokerProxy(brokers)
@@ -449,7 +449,7 @@ test.each([
   ['UNKNOWN_LEADER_EPOCH', 75],
   ['UNKNOWN_TOPIC_ID', 100],
   ['UNKNOWN_SERVER_ERROR', -1],
-])('after %s a fetcher refreshes the metadata and continues, without loss or duplicates', async (_name, code) => {
+])('after the error %s, a fetcher refreshes the metadata and continues without loss or duplicates', async (_name, code) => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const producer = await newProducer(direct)

@@ -209,7 +209,7 @@ test('a partition that was assigned and revoked before the owner took the assign
   expect(reports.map((heartbeat) => heartbeat.owned)).toEqual([[{ topicId: 'id-of-t', partitions: [1] }]])
 })
 
-test('while a report of the owned partitions is unanswered, the member does not deliver an assignment that it received before the report, because the report may give up some of the assigned partitions', async () => {
+test('while a report of the owned partitions is unanswered, the member delivers no assignment from before the report, because the report may lack some of the assigned partitions', async () => {
   const intervalMs = 60_000
   const { member, heartbeats, release } = scripted([
     { assignment: [1], intervalMs },
@@ -247,7 +247,7 @@ test('the stall thread gets the owned partitions immediately after `acknowledge`
   expect(sessions.at(-1)?.owned).toEqual([{ topicId: 'id-of-t', partitions: [1] }])
 })
 
-test('a member still reports the partitions that it owns if a broker does not know their topic yet', async () => {
+test('a member reports the partitions that it owns even if a broker does not know their topic yet', async () => {
   const sessions: KeptSession[] = []
   const guarded = { update: (session: KeptSession) => void sessions.push(session), takeEpoch: () => undefined, release: () => {} }
   const stallGuard: StallGuard = { guard: () => guarded, close: async () => {} }
@@ -267,7 +267,7 @@ test('a member still reports the partitions that it owns if a broker does not kn
   for (const owned of [...reports, sessions.at(-1)?.owned]) expect(owned).toEqual([{ topicId: 'id-of-t', partitions: [1] }])
 })
 
-test('if the response to a heartbeat from before the rejoin is processed late, the member drops the assignment in it', async () => {
+test('if the response to an earlier heartbeat is processed only after a rejoin has begun, the member drops the assignment in this response', async () => {
   const lookUp = Promise.withResolvers<void>()
   let isUnknown = false
   let lookUps = 0
@@ -494,7 +494,7 @@ test('after a rebalance during a stall, the member continues with the epoch that
   expect(released).toBe(1)
 })
 
-test('stalls are reported at once, and then at most once a minute with their number', async () => {
+test('the first stall is logged at once, and later stalls at most once a minute, with the number of stalls since the previous log entry', async () => {
   let now = 0
   const guarded = { update: () => {}, takeEpoch: () => 1, release: () => {} }
   const stallGuard: StallGuard = { guard: () => guarded, close: async () => {} }
@@ -518,7 +518,7 @@ test('leaving the group takes no longer than its time limit, even if a heartbeat
   expect(waits).toContain(3_000)
 })
 
-test('a member can leave although the response to its heartbeat requires metadata from a broker that hangs', async () => {
+test('a member can leave even if the response to its heartbeat requires metadata from a broker that hangs', async () => {
   let isHanging = false
   const refresh = () => (isHanging ? new Promise<void>(() => {}) : Promise.resolve())
   const topicName = (id: string) => (isHanging ? undefined : id)

@@ -1,9 +1,12 @@
 """A client built on librdkafka. It shares no code with the transport, so the transport's tests compare the two.
 
-librdkafka.py write BROKERS   steps from standard input, as JSON:
+librdkafka.py write BROKERS
+    runs the steps that it reads from standard input, as JSON:
     {"options": {...}, "steps": [["send", producer, topic, partition, value] | ["commit", producer] | ["abort", producer]]}
     Each send is flushed, so that it is a separate batch in the log, even if its transaction is aborted later.
-librdkafka.py bulk BROKERS    {"options": {...}, "topic": ..., "partition": ..., "values": [...]}, without transactions
+librdkafka.py bulk BROKERS
+    writes the values that it reads from standard input, as JSON, without transactions:
+    {"options": {...}, "topic": ..., "partition": ..., "values": [...]}
 librdkafka.py read BROKERS TOPIC PARTITION END
     prints the records that a read_committed consumer receives before the offset END, as JSON:
     [[offset, key, value, {header: value}], ...]

@@ -97,7 +97,7 @@ test('a member is not removed because of a single wrong check of its address', a
   expect(ids()).toBe('ab')
 })
 
-test('the list of members is read again only once it exceeds its maximum age, or after the group has changed', async () => {
+test('the list of members is read again only after it has exceeded its maximum age or the group has changed', async () => {
   const { watch, runtime, reads } = group('ab', 'a')
   await watch.look()
   await watch.look()

@@ -116,7 +116,7 @@ test('a lane sends its first batch alone, because a broker that does not know th
   expect(takeAll(opened)).toHaveLength(1)
 })
 
-test('after a day of silence, a lane sends the next batch alone again', () => {
+test('if a lane has sent nothing for a day, it sends its next batch alone again', () => {
   const opened = openEstablishedLane()
   opened.runtime.advance(24 * 60 * 60_000)
   opened.append('a')

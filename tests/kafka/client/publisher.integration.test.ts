@@ -222,7 +222,7 @@ test('each record has a deadline, after which an unsent record is never sent', a
   expect(values).not.toContain('unsent 9')
 })
 
-test('closing sends the buffered records, and records that cannot be sent in time fail', async () => {
+test('closing sends the buffered records, and records that are not acknowledged in time fail', async () => {
   const proxy = await throughProxy()
   const one = await opened(proxy.address)
   const fates = numbers(100).map((value) => one.publish(0, value))

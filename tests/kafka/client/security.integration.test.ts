@@ -132,7 +132,7 @@ test(
     const letters = () => promisify(execFile)(process.execPath, [DLQ, 'list'], { env: { ...process.env, ...env } })
     await waitUntil(async () => (await letters()).stdout.includes('clicks: 1 dead letter'), {
       what: 'the dead letter',
-      // Each attempt starts a new process.
+      // The time limit is twice as long as usual, because each attempt starts a new process.
       timeoutMs: 2 * DEADLINE_MS,
       intervalMs: 500,
     })

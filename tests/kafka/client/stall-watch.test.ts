@@ -71,13 +71,13 @@ function watched(answers: readonly (BeatAnswer | 'throws')[] = [{ type: 'kept', 
   }
 }
 
-test('while the event loop keeps turning, the thread neither connects nor sends heartbeats heartbeats', async () => {
+test('while the event loop keeps turning, the thread neither connects nor sends heartbeats', async () => {
   const { pass, opened, epochs } = watched()
   await pass(60_000, { turning: true })
   expect([opened(), epochs]).toEqual([0, []])
 })
 
-test('in a stall, the thread sends one heartbeat per interval until the tolerance ends, and then stops and disconnects', async () => {
+test('in a stall, the thread sends one heartbeat per interval until the stall exceeds the tolerance, and then stops and disconnects', async () => {
   const { pass, times, beats, closed } = watched()
   await pass(5_000, { turning: true })
   await pass(100_000)

@@ -358,8 +358,8 @@ test(
     const zombieMember = newMember(frozen, groupId, [topic])
     await zombieMember.join()
     const owned = await ownPartitions(zombieMember, 1)
-    // Only the zombie's heartbeats will be lost, as if its process had been suspended. Its producer does not use the
-    // proxy, so it still works.
+    // The heartbeats of the zombie pass through the proxy, so they will stop, as if its process were suspended. Its
+    // producer does not use the proxy, so the producer still works.
     const zombie = await newProducer(transport)
     append(zombie, topic, 0, FILLER, 'of the zombie')
     await zombie.flushFull()
@@ -384,7 +384,7 @@ test(
   },
 )
 
-test('a commit with an outdated member epoch does not fence the producer, but gets the new epoch from a heartbeat and is retried', async () => {
+test('if the member epoch of a commit is outdated, the commit is retried with the new epoch from a heartbeat, and the producer is not fenced', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const groupId = uniqueName('group')
@@ -480,7 +480,7 @@ test('after an abort has failed, the producer commits nothing until init', async
   expect(valuesOf(await readToEnd(direct, { topic, partition: 0 }))).toEqual(['first', 'after init'])
 })
 
-test('a produce request whose response was lost is retried and written once', AT_FIRST_TRY, async () => {
+test('a produce request whose response was lost is retried, and its records are written once', AT_FIRST_TRY, async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, { requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS })
   const topic = await newTopic(transport, 1)

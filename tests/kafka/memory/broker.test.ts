@@ -153,7 +153,7 @@ test('a poll waits for records, and an empty response proves that the reader has
   expect(texts(await woken)).toEqual([])
 })
 
-test('a poll ends when it has the requested amount, and polls take turns between partitions and lose no record', async () => {
+test('a poll ends when its data reaches the byte limit, and polls take turns between partitions and lose no record', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 't', partitions: 2 })
   const values = Array.from({ length: 20 }, (_, i) => Buffer.from(`value ${i}`.padEnd(10)))
@@ -205,7 +205,7 @@ test('a paused partition returns nothing, an unassigned partition is removed, an
 test.each([
   ['earliest', 2],
   ['latest', 3],
-] as const)('an offset whose record retention has deleted is reset to %s', (reset, expected) => {
+] as const)('the offset of a record that retention has deleted is reset to %s', (reset, expected) => {
   const { transport, broker } = opened(1)
   for (const text of ['a', 'b', 'c']) broker.append('t', 0, { timestamp: 1, key: null, value: Buffer.from(text), headers: [] })
   broker.log('t', 0).truncateBefore(2)

@@ -195,7 +195,7 @@ test('with read_uncommitted, the reader returns all records but no control recor
   )
 })
 
-test('a response may begin in the middle of an aborted transaction', () => {
+test('the reader skips an aborted transaction even if the response begins in the middle of the transaction', () => {
   const response = interleaved().subarray(offsetPosition(interleaved(), 2))
   const aborted = [
     { producerId: 1, firstOffset: 0 },
@@ -204,7 +204,7 @@ test('a response may begin in the middle of an aborted transaction', () => {
   expect(valuesOf(read(response, { from: 2, aborted }))).toEqual(['1 committed', 'plain'])
 })
 
-test('a response may end inside an aborted transaction, before its marker', () => {
+test('the reader skips an aborted transaction even if the response ends before the marker of the transaction', () => {
   const response = interleaved().subarray(0, offsetPosition(interleaved(), 3))
   expect(valuesOf(read(response, { aborted: [{ producerId: 1, firstOffset: 0 }] }))).toEqual(['2 committed'])
 })
@@ -241,7 +241,7 @@ const batch = fc.oneof(
   { weight: 1, arbitrary: fc.record({ ends: fc.constantFrom('commit' as const, 'abort' as const), producer: fc.nat(2) }) },
 )
 
-test('for any byte limit, reading a response in pieces gives the same records in the same order as reading it whole, and the position always follows the returned records', () => {
+test('for any byte limit, reading a response in pieces gives the same records in the same order as reading it whole, and exactly the records before the position have been returned', () => {
   fc.assert(
     fc.property(
       fc.array(batch, { minLength: 1, maxLength: 12 }),
@@ -321,7 +321,7 @@ test.each(COMPRESSIONS)('a header that declares more records than the batch can 
 })
 
 test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)(
-  'a %s batch that does not decompress is replaced by a stand-in only if its checksum was verified',
+  'a %s batch that cannot be decompressed is replaced by a stand-in only if its checksum was verified',
   (codec) => {
     const whole = batchOf([textRecord('a'.repeat(500))], { codec })
     whole.fill(0xff, RECORDS_AT)
@@ -362,14 +362,14 @@ test.each(['gzip', 'lz4', 'zstd'] as const)('data that was compressed as several
   expect(() => decompress(number, packed.subarray(0, -6), whole.length)).toThrow(`cannot be decompressed with ${codec}`)
 })
 
-test('data of more than a thousand zstd frames is refused, because it would stop the process for seconds', () => {
+test('data of more than a thousand zstd frames is refused, because it would block the process for seconds', () => {
   const number = COMPRESSIONS.indexOf('zstd')
   const frames = Array.from({ length: 1_001 }, () => compress('zstd', Buffer.from('x')))
   expect(decompress(number, Buffer.concat(frames.slice(1)), 2_000)?.length).toBe(1_000)
   expect(() => decompress(number, Buffer.concat(frames), 2_000)).toThrow('cannot be decompressed with zstd')
 })
 
-test('our LZ4 decompressor reads data that the protocol package has compressed, and refuses damaged data without reading past its end', () => {
+test('our LZ4 decompressor reads data that the protocol package has compressed, and throws nothing but a RangeError for truncated or damaged data', () => {
   const part = fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 90 }), fc.integer({ min: 1, max: 400 }))
   fc.assert(
     fc.property(fc.array(part, { maxLength: 8 }), fc.nat(), fc.nat({ max: 255 }), (parts, place, byte) => {

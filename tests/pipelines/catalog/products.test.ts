@@ -323,7 +323,7 @@ test('a price that takes effect immediately ends a period that has begun since t
   }
 })
 
-test('a replacement with the price of a period that has ended since the last run of the timers keeps this price', () => {
+test('if a replacement repeats the price of a period that has ended since the last run of the timers, the product keeps this price', () => {
   const { ask, create, driver, view } = opened()
   create()
   ask(newPrice(FIRST, 700, { ends_at: driver.now + 10 }))

@@ -1,6 +1,6 @@
 import type { CatalogOffer, CatalogPriceRequest, CatalogProductCommand, CatalogProductContent } from '../../../schemas/catalog/types.ts'
 
-/** This file creates product commands in the form in which the API sends them. */
+/** The functions of this file create product commands in the form in which the API sends them. */
 const SELLER = 7n
 export const MINUTE_MS = 60_000
 

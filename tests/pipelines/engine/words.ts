@@ -32,8 +32,8 @@ export const lines = textTopic('lines')
 export const wordCounts = numberTopic('word-counts')
 
 /**
- * Creates a topology with two stages: lines, keyed by author, are split into words, and each word is counted in the
- * partition of its key.
+ * Creates a topology with two stages: the first stage splits lines, which are keyed by author, into words, and the
+ * second stage, which is keyed by word, counts each word.
  * @param onLine called with each line before the line is split
  * @param between name of the repartition topic between the stages
  */

@@ -186,7 +186,7 @@ test('records between the stages stay below 1 MB, even if another producer uses 
   expect(profile('merchant:m1')).toMatchObject({ txn_count: 5 })
 })
 
-test('a verdict in the same commit as transactions does not change their counts', () => {
+test('a verdict does not change the transaction counts, even if it is in the same commit as the transactions', () => {
   const { driver, send, judge, profile } = profilesDriver({ commit: 'manual' })
   send(pay(FULL))
   judge({ merchant: 'm1' })

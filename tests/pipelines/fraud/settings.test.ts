@@ -112,7 +112,7 @@ describe('rules', () => {
     expect([idsOf(before), idsOf(after), JSON.parse(before!).version]).toEqual([['seed-tor', 'v'], ['seed-tor', 'v'], 3])
   })
 
-  test('a change by a roll-back is later than the previous change of the rule, even if the clock has gone back', () => {
+  test('a rule that a roll-back changes gets a later update time than before, even if the clock has gone back', () => {
     const [seeded] = initialRuleSet().rules
     const changed = { ...seeded, priority: 9, updated_at: NOW + SECOND_MS }
     const set = { ...initialRuleSet(), version: 1, rules: [changed] }

@@ -51,7 +51,7 @@ test('the topology has three stages, which are keyed by seller, by product and b
   `)
 })
 
-test('a new product has a document with its cheapest active variant, and without stock', () => {
+test('the document of a new product has the price of the cheapest active variant, and is out of stock', () => {
   const { send, written } = documentsDriver()
   const variants = [
     variant(5, 1, { price_cents: 900, status: 'INACTIVE', attributes: { size: 'S' } }),

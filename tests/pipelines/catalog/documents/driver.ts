@@ -28,8 +28,8 @@ export type Input =
   | { readonly topic: 'own'; readonly seller_id: bigint; readonly product_id: number; readonly status: SellerProduct['status'] | null }
 
 /**
- * Creates a driver for the topology `catalog`. `newest` contains the last document of each product that `written` has
- * read, and `leaders` the best sellers of each category.
+ * Creates a driver for the topology `catalog`. At each call of `written`, `newest` gets the last document of each
+ * product, and `leaders` gets the best sellers of each category.
  */
 export function documentsDriver(options: TestDriverOptions = {}) {
   const driver = testDriver(catalogTopology, { startAt: NOON, ...options })

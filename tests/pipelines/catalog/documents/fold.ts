@@ -14,7 +14,7 @@ export type Folded = Omit<CatalogDocument, 'seller_rating' | 'sales_log' | 'badg
 
 /**
  * Computes the documents of all products that are active after all inputs. Each product must have an active variant.
- * @param now the time as of which decayed sales are computed
+ * @param now the time for which decayed sales are computed
  */
 export function foldDocuments(inputs: readonly Input[], now: number): Map<number, Folded> {
   const products = new Map<number, CatalogProduct>()
@@ -77,7 +77,10 @@ function newestRows(changes: readonly InventoryChange[]): InventoryChange[] {
   return [...rows.values()]
 }
 
-/** Returns each movement once, although the log may contain it twice. Each movement has its own version of the row. */
+/**
+ * Returns each movement once, although the log may contain it twice. Movements of the same row differ in the version of
+ * the row.
+ */
 function movementsOnce(changes: readonly InventoryChange[]): InventoryChange[] {
   return [...new Map(changes.map((change) => [`${change.variant_id} ${change.warehouse_id} ${change.version}`, change])).values()]
 }

@@ -33,7 +33,7 @@ test('a check returns the time of the previous check', async () => {
   expect(await check()).toBe(START)
 })
 
-test('a check fails if a product event has been waiting for too long, and the first check after the event was processed counts as the first check', async () => {
+test('a check fails if a product event has been waiting for too long, and the next successful check returns no time, like the first check', async () => {
   const { clock, check, append, process } = world()
   append(productUpdated.name, 1)
   expect(await check()).toBeUndefined()

@@ -40,7 +40,7 @@ const MORE_THAN_A_TRANSACTION = 501
 
 const asked = (...args: string[]) => declaration.parse(args) as ValuesOf<typeof declaration>
 
-test('dead letters contain their origin and their reason', async () => {
+test('dead letters contain their origin and their reason, and can be selected by both', async () => {
   const { transport } = withDeadLetters()
   const letters = await readDeadLetters(transport, 'doubling')
   expect(letters.map(({ code, source, processor, replayed }) => [code, source.topic, processor, replayed])).toEqual([
@@ -97,7 +97,7 @@ test('if the source partition of any selected dead letter no longer exists, the 
   const partitions = (await readDeadLetters(memory, 'doubling')).map(({ source }) => source.partition)
   for (let letter = 0; letter < MORE_THAN_A_TRANSACTION; letter++) driver.pipe(numbers, keys[partitions.indexOf(0)], -2)
   driver.pipe(numbers, keys[partitions.indexOf(1)], -3)
-  // The topic was created again with fewer partitions.
+  // Simulates that the topic was created again with fewer partitions.
   const partitionCounts: Transport['partitionCounts'] = async (topics) =>
     new Map([...(await memory.partitionCounts(topics))].map(([topic, count]) => [topic, topic === 'numbers' ? 1 : count]))
   const transport = { ...memory, partitionCounts }

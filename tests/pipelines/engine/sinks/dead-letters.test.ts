@@ -58,7 +58,7 @@ test.each([false, true])('a fenced producer is replaced (abort fails: %s)', asyn
   await deadLetters.close()
 })
 
-test('a dead letter from a topic that erases records has no value, and its headers say so', async () => {
+test('a dead letter from a topic that erases records has no value, but a header with the size of the omitted value', async () => {
   const broker = memoryBroker()
   const sources = [{ name: 'notes', erases: true }]
   const deadLetters = kafkaDeadLetters(memoryTransport(broker), 'copier', sources, manualRuntime({ startAt: 0 }))

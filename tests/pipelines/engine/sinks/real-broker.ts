@@ -21,8 +21,8 @@ export interface RealBroker {
   newTopic(partitions: number, config?: Record<string, string>): Promise<string>
   produce(topic: string, records: readonly ProducedRecord[]): Promise<void>
   /**
-   * Initialises the producer again. This is necessary after a topic was deleted, because a producer does not continue
-   * at lower offsets than it has already written.
+   * Initialises the producer again. This is necessary after a topic was deleted and created again, because a producer
+   * treats lower offsets than before as the loss of records.
    */
   startOver(): Promise<void>
 }

@@ -173,7 +173,7 @@ test('a ClickHouse that hangs delays neither views nor the hand-over of their pa
   await eventually(() => counted(client)).toEqual({ rows: 100, offsets: 100 })
 })
 
-/** Simulates a process of the earlier version, in which each sink joined a group with its own name. */
+/** Simulates a process of the earlier version, in which each sink joined a group that had the name of the sink. */
 async function formerVersion(kafka: RealBroker, sink: string, topic: string): Promise<GroupMember> {
   const member = kafka.transport.groupMember({ groupId: sink, memberId: randomUUID(), topics: [topic] })
   await member.join()

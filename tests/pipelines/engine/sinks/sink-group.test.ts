@@ -92,7 +92,7 @@ test('two sinks of one topic both get all records, and a slow sink does not dela
   await eventually(() => slow.values('a-0')).toEqual(['first', 'second'])
 })
 
-test('processes that run different services share a group, and each process gets only the partitions that it serves', async () => {
+test('processes that run different services share a group, and each process gets only partitions of topics that its sinks read', async () => {
   const { broker } = world('a', 'b', 'c')
   const [here, there] = [groupIn(broker, 'here'), groupIn(broker, 'there')]
   const both = sinkIn(here, broker, 'sink-a', ['a'])
@@ -227,7 +227,7 @@ test('a sink that starts late gets its own partitions, and the other sinks keep 
   expect(partitionsOf(first)).toEqual(['a-0', 'a-1'])
 })
 
-/** Simulates a process of the earlier version, in which each sink joined a group with its own name. */
+/** Simulates a process of the earlier version, in which each sink joined a group that had the name of the sink. */
 async function formerVersion(broker: MemoryBroker, sink: string, topic: string): Promise<GroupMember> {
   const member = memoryTransport(broker).groupMember({ groupId: sink, memberId: 'former', topics: [topic] })
   await member.join()

@@ -94,7 +94,7 @@ test('a sink counts as caught up with an empty topic immediately', async () => {
   )
 })
 
-test('a batch reports that the sink has caught up only if it reaches the end that the log had at the start', async () => {
+test('a batch reports that the sink has caught up only if the batch reaches the end that the log had when reading began', async () => {
   const { run, control, append } = world()
   append(0, 25)
   run()
@@ -141,7 +141,7 @@ test('a target that needs only recent records is filled from the first record th
   const now = Date.now()
   for (const text of ['old', 'older']) appendAt(now - 2 * RECENT_MS, text)
   appendAt(now, 'recent')
-  // Not the timestamp of this record decides, but its position after a recent record.
+  // This record is also needed, because it follows a recent record in the log. Its own timestamp does not matter.
   appendAt(now - 2 * RECENT_MS, 'delayed')
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
@@ -150,7 +150,7 @@ test('a target that needs only recent records is filled from the first record th
   await eventually(() => memory.values('notes-0')).toEqual(asValues(['recent', 'delayed']))
 })
 
-test('a target that needs only recent records is filled from the end of the log if the log has none', async () => {
+test('a target that needs only recent records is filled from the end of the log if the log has no recent records', async () => {
   const { run, memory, appendAt } = world({ neededMs: RECENT_MS })
   appendAt(Date.now() - 2 * RECENT_MS, 'old')
   const sink = run()
@@ -159,7 +159,7 @@ test('a target that needs only recent records is filled from the end of the log 
   await eventually(() => memory.values('notes-0')).toEqual(asValues(['recent']))
 })
 
-test('a target that needs only recent records, but contains older ones, continues at its position', async () => {
+test('a target that needs only recent records, but already has a position, continues at this position and gets even old records', async () => {
   const { run, memory, appendAt } = world({ neededMs: RECENT_MS })
   appendAt(Date.now(), 'first')
   const before = run()

@@ -45,7 +45,7 @@ function rowsOf(session: StateSession, partition = 0): Map<string, string> {
   return new Map([...session.column('totals', partition).scan({})].map(([key, value]) => [String(key), String(value)]))
 }
 
-/** Reads both partitions in turns. */
+/** Adds the records of both partitions to the buffer, alternating between the partitions. */
 function restoreAll(buffer: RestoreBuffer, log: ReturnType<typeof logs>, perFetch: number, afterEach: () => void): void {
   const positions = [0, 0]
   while (positions.some((position, partition) => position < log.endOf(partition))) {
@@ -183,7 +183,7 @@ test('if the last fetch of a log returns no records, for example only a transact
   expect(session.position(changelog.positionName)).toBe(2)
 })
 
-test('dropped rows are not written, and the position remains at the written rows', () => {
+test('dropped rows are not written, and the position does not move past the written rows', () => {
   const log = logs()
   log.append('a', '1')
   log.append('b', '2')

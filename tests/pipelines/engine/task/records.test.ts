@@ -328,7 +328,7 @@ test('even if the stored values for a batch from two sources exceed the cache, e
   expect(decoded).toBe(500)
 })
 
-test('the clock is read after each record of 100,000 bytes, but not after each small record', () => {
+test('a task checks its time limit after each record of 100,000 bytes, but not after each small record', () => {
   let seen = 0
   const text = textTopic('text')
   const counting = topology('counting', (t) => {

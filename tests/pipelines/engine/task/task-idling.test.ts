@@ -11,7 +11,7 @@ const read: IdlingSource = { queuedRecords: 0, position: 7, readableEnd: 7, fetc
 const behind: IdlingSource = { queuedRecords: 0, position: 6, readableEnd: 7, fetchedAt: NOW }
 const unknown: IdlingSource = { queuedRecords: 0, position: 0, readableEnd: 0, fetchedAt: undefined }
 
-test('a task waits for a source if the broker has more records of that source, or if the task does not know whether the broker has any', () => {
+test('a task waits for a source if the broker has more records of that source, or if it is unknown whether the broker has any', () => {
   expect(taskIdling([filled, behind], 0).until(NOW)).toBe(Infinity)
   expect(taskIdling([filled, unknown], 0).until(NOW)).toBe(Infinity)
   expect(taskIdling([filled, read], 0).until(NOW)).toBeLessThan(NOW)

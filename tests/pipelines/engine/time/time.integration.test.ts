@@ -40,8 +40,8 @@ async function campaign() {
       }
       await producer.commit(new Map(), undefined)
       count += CANDIDATES
-      // Reads the time only after the commit, because a published time need not include records that were committed
-      // later.
+      // Reads the clock only after the commit, because a published time is required to include only records that were
+      // committed before it.
       sent.push({ time: Date.now() + ELECTION_DELAY_MS, count })
       await delay(5)
     }

@@ -86,7 +86,7 @@ test('a time passes through all stages once the input before that time is proces
   expect(published(driver)).toEqual(['12:02 ann 2', '12:02 bob 1', '12:02 cem 1'])
 })
 
-test('every time is published once, and the gate keeps its state across restarts', () => {
+test('each time is published once, and the gate keeps its state across restarts', () => {
   const driver = running()
   driver.pipe(votes, 'ann', 1)
   driver.advanceWallClock(MINUTE_MS)
@@ -204,7 +204,7 @@ test('a stage that is behind skips times and includes their records in its next 
       markAll(partition, minute(number))
     }
   }
-  // Partition 0 is not behind, so it closes every time. Partition 1 gets the same times only at 12:10, so it skips most
+  // Partition 0 is not behind, so it closes all times. Partition 1 gets the same times only at 12:10, so it skips most
   // of them.
   nineMinutes(0, ann)
   driver.settle()
@@ -218,7 +218,7 @@ test('a stage that is behind skips times and includes their records in its next 
   expect(driver.metrics.counts.get('times_passed_over')).toBe(8)
 })
 
-test('without thinning, a stage closes every time, however late', () => {
+test('without thinning, a stage closes all times, however late they are', () => {
   const { driver, ann, vote, markAll } = secondStage(election)
   driver.restart({ downMs: 0 })
   vote(0, ann)
@@ -383,7 +383,7 @@ test('the gate closes times in ascending order, and only times that all partitio
   )
 })
 
-test('a first stage marks a time when it has processed everything that was in the log at a fetch after that time', () => {
+test('a first stage marks a time when it has processed all records that were in the log at a fetch after that time', () => {
   const mark = timeMark(100, 10, 1)
   mark.observe(0, 205, 50, 205)
   expect(mark.ready([{ position: 49 }])).toBeUndefined()

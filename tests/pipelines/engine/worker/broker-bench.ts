@@ -25,7 +25,7 @@ export interface WordBench {
   readonly expected: ReadonlyMap<string, number>
   /** Returns all committed counts of each word, in order. */
   output(): Promise<Map<string, number[]>>
-  /** Waits until the output has as many counts as words were sent. */
+  /** Waits until the output contains a count for each word that was sent. */
   complete(): Promise<void>
   /** Starts a worker process. The process is killed when the test ends. */
   spawn(options?: Partial<WorkerArguments>): WorkerProcess

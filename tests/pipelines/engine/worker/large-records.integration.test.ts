@@ -107,7 +107,7 @@ test('a batch that is too large when decompressed becomes one dead letter, and t
   }
   const reader = await topicReader(transport, output, 1)
   await started(transport, inflating(name, input, output), join(guardedFolder().path, 'only'))
-  await waitUntil(async () => (await reader.all()).length === 1, { what: 'the record behind it', timeoutMs: DEADLINE_MS })
+  await waitUntil(async () => (await reader.all()).length === 1, { what: 'the record after the large batch', timeoutMs: DEADLINE_MS })
   const [letter, ...others] = await readDeadLetters(transport, name)
   expect(others).toEqual([])
   expect(letter).toMatchObject({ code: 'unreadable_batch', source: { topic: input, partition: 0, offset: 0 }, value: null, cut: 'batch' })

@@ -15,8 +15,8 @@ beforeAll(async () => {
 const BLOCKING_LINE: [string, string] = ['author-1', 'blocked all']
 const WARM_UP_LINE: [string, string] = ['author-1', 'brief stall']
 /**
- * Duration of the stall in which the stall thread loads the protocol package. On a busy machine, loading may take so
- * long that a session of 6 s would time out.
+ * Duration of the first stall, in which the stall thread loads the protocol package. It is shorter than a session of 6
+ * s, because on a busy machine, a session may time out before the package is loaded.
  */
 const WARM_UP_STALL_MS = 3_000
 /** Duration of a stall. It exceeds the session timeout of the test brokers, 6 s. */
@@ -62,7 +62,7 @@ test(
     expect(await bench.output()).toEqual(exactCounts(bench.expected))
     const { fences, stalls } = await stopped(worker)
     expect(fences).toBe(0)
-    // The thread may have connected too late for the brief stall.
+    // The brief stall may not be counted, because the thread may have connected too late to send a heartbeat during it.
     expect(stalls).toBeGreaterThanOrEqual(1)
   },
 )

@@ -122,7 +122,7 @@ test('a new worker whose copies make no progress takes over its partitions after
   expect(isExact(at)).toBe(true)
 })
 
-test('a worker joins at once if it has fewer records to copy than the warm-up requires', async () => {
+test('a worker joins without a warm-up if it has fewer records to copy than the minimum for a warm-up', async () => {
   const at = bench()
   const first = await at.worker(wordCount(), { warmUpLeastRecords: 1_000 })
   await countedWords(at, 5)

@@ -71,7 +71,7 @@ test('a clock that is set back by an hour between the start of a task and its fi
   const ticking = topology('ticking', (t) => {
     t.source(lines).tick('tick', { everyMs: 20, clock: 'wall' }, (time) => void times.push(time))
   })
-  // The clock stands still, so that no tick is due before it is set back.
+  // The clock stands still, so that no tick is due before the clock is set back.
   const ahead = Date.now() + 3_600_000
   let now = () => ahead
   const running = await bench().worker(ticking, { runtime: { ...systemRuntime(), now: () => now() } })

@@ -12,7 +12,7 @@ const LETTERS = `${SINK}-dead-letters`
 const FAILED: DeliveryOutcome = { outcome: 'failed', code: 'http_500', message: 'the receiver answered with status 500' }
 const MINUTE_MS = 60_000
 
-test('every record is delivered once, concurrently within the limit, and the position is committed', async () => {
+test('every record is delivered once, the number of concurrent deliveries stays within the limit, and the position is committed', async () => {
   const { append, run, until, pass, calls, control, committed } = world({ concurrency: 4 })
   control.answer = async () => {
     await Promise.resolve()
@@ -319,7 +319,7 @@ test('records that retention deletes while all deliveries hang are counted as lo
   const total = 1_500
   for (let record = 0; record < total; record++) append(`${record}-${'x'.repeat(5_000)}`)
   // The sink stops fetching when its buffer is full, and continues only when less than 2 MiB of records wait. Its only
-  // delivery slot hangs, so the records are deleted before that.
+  // delivery slot hangs, so the records that it has not fetched yet are deleted before it continues.
   await until(() => calls.length === 1 && (lane()?.queuedBytes ?? 0) > 2 * 1024 * 1024)
   await pass(1_000)
   broker.log(TOPIC, 0).truncateBefore(total - 1)

@@ -13,7 +13,9 @@ const PARTITIONS = 2
 /** Maximum number of requests in flight. */
 const CONNECTIONS = 16
 const TIME_LIMIT_MS = 500
-/** How long the test waits for deliveries. On a busy machine, a record may fail six times, then wait for a minute. */
+/**
+ * How long the test waits for deliveries. On a busy machine, a record may fail six times and then wait for a minute.
+ */
 const SOON = { timeout: 90_000, interval: 20 }
 const TIMEOUT_MS = 300_000
 
@@ -87,7 +89,7 @@ async function killed(child: ChildProcess): Promise<void> {
   await exit
 }
 
-test('no record is lost although the receiver fails, hangs and stops and workers are killed, and only records in flight are delivered twice', {
+test('no record is lost even if the receiver fails, hangs or stops and workers are killed, and only records in flight are delivered twice', {
   ...AT_FIRST_TRY,
   timeout: TIMEOUT_MS,
 }, async () => {

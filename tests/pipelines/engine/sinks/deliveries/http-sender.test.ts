@@ -41,7 +41,7 @@ function senderTo(port: number, timeoutMs?: number, runtime = systemRuntime()) {
   return sender
 }
 
-test('messages are sent with POST over one connection, and status 202 is success', async () => {
+test('messages are sent with POST over one connection, and status 202 counts as success', async () => {
   const seen: unknown[] = []
   const { sender, connections } = await receiver(({ method, url, headers }, response, body) => {
     seen.push([method, url, headers['idempotency-key'], headers['content-length'], body])

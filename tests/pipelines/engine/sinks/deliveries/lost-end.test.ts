@@ -16,7 +16,7 @@ const SLOTS = 8
 const QUEUED = 600
 
 /**
- * Opens a lane whose deliveries end when the test says so.
+ * Opens a lane whose deliveries end only when the test calls `end`.
  * @param committed the last commit
  * @param epochEnd the offset at which the leader epoch of that commit ends in the log
  */
