@@ -41,8 +41,8 @@ export interface BacktestJob {
 }
 
 /**
- * Result of beginning a job. `known`: the same request has already begun it. `busy`: the caller has another running
- * job.
+ * Result of an attempt to begin a job. `known`: the same request has already begun the job. `busy`: the caller has
+ * another running job.
  */
 export type Begun = { readonly outcome: 'begun' | 'known' } | { readonly outcome: 'busy'; readonly jobId: string }
 
