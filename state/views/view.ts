@@ -78,9 +78,9 @@ export const VALUE_FIELD = 'value'
 /** Defines how records change a view. */
 export interface View<K, V> {
   /**
-   * Also the name in hash tags: `{name:partition}`. A name may end with `@` and the version of the layout. Hash tags
-   * leave this suffix out. A new version has no positions, so the sinks clear the view, except for the keys that it
-   * keeps, and build it again.
+   * The name, which is also part of hash tags: `{name:partition}`. A name may end with `@` and the version of the
+   * layout. Hash tags leave this suffix out. A new version has no positions, so the sinks clear the view, except for
+   * the keys that it keeps, and build it again.
    */
   readonly name: string
   /** True if callers wait for the view's changes, so the sink must not delay them to form larger batches. */
@@ -194,8 +194,8 @@ export type ViewScripts = BoundedScripts
 export const NOT_CAUGHT_UP = Symbol('not caught up')
 
 /**
- * Reads a value together with the caught-up flag. Without the flag, a missing value means nothing. The value is
- * requested first: if it is missing because Redis was emptied, the flag is missing too.
+ * Reads a value together with the caught-up flag. Without the flag, a missing value proves nothing, because the record
+ * may exist. The value is requested first: if it is missing because Redis was emptied, the flag is missing too.
  */
 export async function withCaughtUp<T>(
   reader: Pick<ViewReader, 'get'>,

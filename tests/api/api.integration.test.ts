@@ -189,7 +189,7 @@ describe('the API process', () => {
       .toEqual(['three', 'two'])
   })
 
-  test('each step in the history of a term is the sum of the highest count per minute and of all late counts, whether the term was frequent or rare', async () => {
+  test('the volume of a step in the history of a term is the sum of the highest count of each minute and of all late counts, whether the term was frequent or rare', async () => {
     const step = Math.floor(Date.now() / (5 * MINUTE_MS)) * 5 * MINUTE_MS
     // Each run uses a different term, so that a repeated run does not find the counts of the previous one.
     const [term, plain] = [`café${step}n${++histories}`, `cafe${step}n${histories}`]

@@ -161,7 +161,7 @@ test.each([
   },
 )
 
-test('images are stored separately from other blobs by default, and may be stored at a location whose name only begins with that of the blobs', () => {
+test('images are stored separately from other blobs by default, and may be stored at a location that only has a name prefix in common with the location of the blobs', () => {
   const { blobs, images } = readApiConfig({}).state
   expect(images.url).not.toBe(blobs.url)
   const beside = { BLOBS_URL: 's3://bucket/blobs', IMAGES_URL: 's3://bucket/blobs-of-images' }

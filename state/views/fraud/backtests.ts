@@ -13,7 +13,7 @@ import type { ViewScript, ViewScripts } from '../view.ts'
  */
 const TAG = '{fraud-backtests}'
 const HASH_CHARACTERS = 22
-/** How long a result can be read. */
+/** How long a job can be read after its state was last stored. */
 const KEPT_MS = 24 * 3_600_000
 /** A job counts as failed if its process has not renewed it for this long. */
 const LEASE_MS = 15_000
@@ -41,8 +41,8 @@ export interface BacktestJob {
 }
 
 /**
- * Result of beginning a job. `known`: the same request has already begun it. `busy`: the caller has another running
- * job.
+ * Result of an attempt to begin a job. `known`: the same request has already begun the job. `busy`: the caller has
+ * another running job.
  */
 export type Begun = { readonly outcome: 'begun' | 'known' } | { readonly outcome: 'busy'; readonly jobId: string }
 

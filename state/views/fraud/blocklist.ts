@@ -14,7 +14,8 @@ import {
 } from '../view.ts'
 
 /**
- * The blocklist for analysts. Scoring does not read it. Fed by `fraud-blocklist-decisions` and partitioned like it.
+ * The blocklist as analysts read it. Scoring does not use this view, but a copy of the blocklist in memory. Fed by
+ * `fraud-blocklist-decisions` and partitioned like it.
  *
  * | key | value |
  * |---|---|

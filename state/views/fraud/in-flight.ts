@@ -5,8 +5,8 @@ import { PER_DEGREE } from '../../../schemas/fraud/profile/places.ts'
 import { readUint48, writeUint48 } from '../../../schemas/fraud/profile/uint48.ts'
 
 /**
- * Scored transactions of an entity that the entity's profile may not include yet. They are rows of a string, in the
- * order in which they were added. Numbers are big-endian:
+ * Transactions of an entity that are being scored, or were scored, and that the entity's profile may not include yet.
+ * They are rows of a string, in the order in which they were added. Numbers are big-endian:
  *
  * | bytes | content |
  * |---|---|

@@ -1,8 +1,8 @@
 import type { ViewScript, ViewScripts } from '../view.ts'
 
 /**
- * Numbers of transactions that all API processes together have scored and blocked in the last five minutes. They are
- * stored only here: if Redis is emptied, they are lost.
+ * How many transactions all API processes together have scored in the last five minutes, and how many of them they have
+ * blocked. The numbers are stored only here: if Redis is emptied, they are lost.
  *
  * | key | value |
  * |---|---|
@@ -30,7 +30,10 @@ export interface BlockCounts {
   readonly blocked: ReadonlyMap<string, number>
 }
 
-/** Adds the given counts to the first slot. Returns the fields of all slots, one slot after another. */
+/**
+ * Adds the given counts to the first slot. Returns the alternating fields and values of all slots, one slot after
+ * another.
+ */
 const ADD_AND_READ: ViewScript = {
   name: 'add-blocks',
   source: `
@@ -78,8 +81,8 @@ export async function addBlocks(scripts: ViewScripts, now: number, { scored, blo
 }
 
 /**
- * Returns true for at most one attempt per `pauseMs`.
- * @param token identifies the attempt; the guard passes the same token until an attempt has succeeded
+ * Returns true for at most one attempt per `pauseMs`, and also for the retries of this attempt.
+ * @param token identifies the attempt; the guard passes the same token for each retry until it has moved a rule
  */
 export async function claimGuard(scripts: ViewScripts, token: string, pauseMs: number): Promise<boolean> {
   return (await scripts.run(CLAIM, [`${TAG}:acted`], [token, pauseMs])) === 1

@@ -5,7 +5,7 @@ import { NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from
 
 /**
  * The view has the name of the flow, because it also contains the results of the flow's commands. A result is stored
- * with or after the change that it reports, so it never arrives earlier.
+ * together with the change that it reports, or after it, so a caller that has the result can already read the change.
  */
 const VIEW = fraudSettingsFlow.name
 /** The topic has one partition. */

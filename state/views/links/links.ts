@@ -76,9 +76,9 @@ export function parseLink(text: string): LinkRecord {
 }
 
 /**
- * Reads a link together with the caught-up flag; a reader that shares commands needs one command for both. Returns
- * NOT_CAUGHT_UP while the view is being filled. Until the view is complete, a missing link may exist, and a link that
- * the view contains may have been deleted or switched off by a record that the view does not include yet.
+ * Reads a link together with the caught-up flag. A reader whose reads share commands reads both with one command.
+ * Returns NOT_CAUGHT_UP while the view is being filled. Until the view is complete, a missing link may exist, and a
+ * link that the view contains may have been deleted or switched off by a record that the view does not include yet.
  */
 export async function readLink(
   reader: Pick<ViewReader, 'get'>,

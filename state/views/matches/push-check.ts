@@ -47,8 +47,9 @@ export async function checkMatch(reader: PushCheckReader, { user, other, matched
   if (flags.includes(null)) return 'unknown'
   if (profile === null || otherProfile === null) return 'deleted'
   const relation = text === null ? undefined : parseRelation(text, null)
-  // A deletion ends all matches, but the profile of a user who has returned does not show this. A profile may also seem
-  // to be newer than an existing match, because the clocks of processes differ. The view then soon includes the match.
+  // A deletion ends all matches, and the profile of a user who has returned is newer than these matches. Because the
+  // clocks of processes differ, a profile may also seem to be newer than an existing match. The view soon includes an
+  // existing match, so a newer profile is evidence of a deletion only if the view lacks the match.
   const isNewer = [profile, otherProfile].some((text) => (readableJson<MatchProfile>(text)?.created_at ?? 0) > matchedAt)
   if (isNewer && relation?.matchedAt === undefined) return 'deleted'
   if (relation === undefined || !isSevered(relation)) return 'open'

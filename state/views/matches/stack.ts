@@ -12,8 +12,8 @@ import type { UserKeys } from './users.ts'
  * checked again when it is served, so a kept stack never shows a user whom the viewer has swiped or may not see.
  *
  * A stack is a hash, so that a swipe removes its target without reading the other candidates. The field `meta` contains
- * `builtAt` and `basis` as JSON. Each candidate's id is a field with rank, score, latitude and longitude, separated by
- * spaces.
+ * `builtAt` and `basis` as JSON. Each candidate's id is the name of a field. Its value consists of the rank, score,
+ * latitude and longitude, separated by spaces.
  */
 export interface Stack {
   /** Epoch ms. */
@@ -48,8 +48,8 @@ const META = 'meta'
 
 /**
  * Stores a stack without the candidates whom the user has swiped since the search began, or may no longer see, and
- * releases the lock. Stores nothing if the caller no longer holds the lock, because it has expired or a rewind has made
- * this search useless.
+ * releases the lock. Stores nothing if the caller no longer holds the lock, because the lock has expired or a rewind
+ * has removed it (see `TAKE_REWIND`).
  *
  * KEYS: 1 the stack, 2 the recent events, 3 the lock of the search, 4 the position from which the next search
  * continues, 5 the user's relations, which include the blocks and ended matches that the sink has removed from the

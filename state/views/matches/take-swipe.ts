@@ -6,7 +6,7 @@ import type { UserKeys } from './users.ts'
 
 /**
  * Adds a swipe to the recent events (see recent.ts), unless they already contain this swipe or a newer one on the same
- * target. If the events are full, only their field `last` is updated.
+ * target. If the events are full, no field for a further target is added, but the field `last` is still updated.
  * KEYS: 1 the recent events.
  * ARGV: 1 time to live in ms, 2 maximum number of fields, 3 time, 4 swipe id, 5 target, 6 direction, 7 the direction of
  * the swipe that a rewind took back, or an empty string.

@@ -292,7 +292,7 @@ export async function readBlocks(
   // The notes are read before the view; see `readUser`.
   const notes = blockNotes(await reader.hgetall(keys.recent))
   const [stored, count, times, caughtUp] = await Promise.all([
-    // Each note may remove a user from these pages.
+    // Each note may remove a user from this list, so as many more users are read as there are notes.
     reader.zrevrangeWithScores(keys.blocks, 0, from + limit + notes.length - 1),
     reader.zcard(keys.blocks),
     notes.length === 0

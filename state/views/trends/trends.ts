@@ -46,8 +46,8 @@ export const TRENDS_VIEW = 'trends'
 const MAX_AGE_MS = 300_000
 
 /**
- * Age of the oldest records that a sink reads when it rebuilds the view. Records have the timestamp of the window's
- * end, and a posted list has the time at which it was posted, which is later.
+ * Age of the oldest records that a sink reads when it rebuilds the view. The timestamp of a record is the end of its
+ * window. Only the timestamp of a posted list is later: the time at which the list was posted.
  */
 const NEEDED_MS = 2 * MAX_AGE_MS
 
@@ -105,7 +105,7 @@ function operationsFor(partition: number, _woeid: number, list: TrendListBytes |
   return [
     { op: 'setIfNewer', key: servedKey(partition, list.woeid), version, value: served.join('\n') },
     { op: 'setIfNewer', key: listKey(partition, list.woeid), version, value: wholeList(list) },
-    // Deletes the candidates that earlier versions stored as text. Nothing reads them now.
+    // Deletes the candidates that earlier versions of the software stored as text. Nothing reads them now.
     { op: 'del', key: `${viewTag(TRENDS_VIEW, partition)}:candidates:${list.woeid}` },
   ]
 }

@@ -73,8 +73,8 @@ test('every number of 13 to 19 digits with a valid check digit is found, whateve
   )
 })
 
-// In a text of this length, a search that begins again at each digit takes many minutes. So does normalisation that
-// sorts all combining marks of the text together.
+// In a text of this length, a search that began again at each digit would take many minutes. So would normalisation
+// that sorted all combining marks of the text together.
 test.each(['1-', '12-', '1 ', '12345678-1234-', 'a1', '\uff11-', '\u0301\u0316'])(
   'a long text that repeats %j is checked within the time limit',
   (piece) => {
@@ -95,7 +95,8 @@ test.each<[string, (hash: Buffer) => string]>([
 })
 
 /**
- * Returns the check digit that makes the Luhn sum a multiple of 10. Unlike the code under test, it adds from the left.
+ * Returns the check digit that makes the Luhn sum a multiple of 10. Unlike the code under test, this function adds from
+ * the left.
  */
 function checkDigit(digits: readonly number[]): number {
   const sum = digits.reduce((total, digit, index) => {

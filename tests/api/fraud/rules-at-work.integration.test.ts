@@ -14,7 +14,8 @@ const RULE = { rule_id: 'high', name: 'High amounts', condition: 'txn.amount > 5
 
 let system: FraudSystem
 
-// Each try needs its own system: in the system of a failed try, the payments exist and the guard may have acted.
+// Each try needs its own system, because in the system of a failed try, payments have been scored already and the guard
+// may have acted.
 beforeEach(async () => {
   system = await fraudSystem({ apiCount: 2, registry: await testStack().registry(), env: { FRAUD_GUARD: '1' } })
   expect((await system.ask('POST', 'rules', { body: RULE })).status).toBe(201)

@@ -23,7 +23,7 @@ function worldWithModels() {
   return world
 }
 
-test('an ordinary payment is approved, kept and logged once, and every stage of the scorer is measured', async () => {
+test('an ordinary payment is approved, its answer is stored and its event logged once, and every stage of the scorer is measured', async () => {
   const world = worldWithModels()
   const request = pay({ id: 't1', device: 'd1' })
   const { scored, isRepeat } = await world.score(request)
@@ -60,7 +60,7 @@ test.each([
   expect((await world.scoreWithin(pay(), 200)).tookMs).toBe(limitMs)
 })
 
-test('rules still decide, in less than 100 ms, when everything is unavailable at once', async () => {
+test('rules still decide, in less than 100 ms, when everything else is unavailable at once', async () => {
   const world = scoreWorld({ rules: [rule('r1', 'REVIEW', 'txn.amount > 50')] })
   Object.assign(world.state, { redis: 'hangs', models: 'hangs', log: 'hangs', isStale: { blocklist: true, settings: true } })
   const { scored, tookMs } = await world.scoreWithin(pay({ amount: 60 }), 100)
@@ -147,7 +147,7 @@ test('half a day after the first answer, a repeated request is no longer logged,
   expect([world.logged.length, world.state.calls.includes('withdraw')]).toEqual([2, false])
   world.runtime.advance(1)
   expect(await world.score(request)).toEqual({ scored: first.scored, isRepeat: true })
-  // The scorer must withdraw the transaction, because nothing else would remove it from the transactions in flight.
+  // The scorer must withdraw the transaction, because it would otherwise stay in flight for a day.
   expect([world.logged.length, world.state.calls.includes('withdraw')]).toEqual([2, true])
 })
 

@@ -28,7 +28,7 @@ export async function signingKey(kid: string, alg: 'ES256' | 'RS256' | 'EdDSA' |
 }
 
 export interface TokenClaims {
-  /** Issuers should use a string. */
+  /** Issuers should send a string, but the API also accepts some numbers. */
   sub?: string | number
   scope?: string
   preferred_username?: string

@@ -1,5 +1,5 @@
 /**
- * Geohash cells as pairs of whole numbers: the column counts eastwards from 180° W, the row northwards from the South
+ * A geohash cell as a pair of whole numbers: the column counts eastwards from 180° W, the row northwards from the South
  * Pole. The neighbours of a cell are therefore found by addition, even across the antimeridian, and rows beyond a pole
  * are easy to exclude.
  */
@@ -43,7 +43,10 @@ function rowCount(precision: Precision): number {
   return 2 ** Math.floor((precision * BITS_PER_CHARACTER) / 2)
 }
 
-/** Returns the cell that contains a place. A place on an edge belongs to the cell to the north or east. */
+/**
+ * Returns the cell that contains a place. A place on an edge belongs to the cell to the north or east; the North Pole
+ * belongs to the northernmost row.
+ */
 export function cellOf({ lat, lon }: Place, precision: Precision): Cell {
   const columns = columnsAt(precision)
   const rows = rowCount(precision)

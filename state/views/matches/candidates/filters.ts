@@ -28,8 +28,8 @@ interface Filter {
 }
 
 /**
- * The most expensive filter, the distance, is last. Age and gender must suit both users; the maximum distance is the
- * viewer's choice.
+ * The most expensive filter, the distance, is last. Age and gender must suit both users, but only the viewer's maximum
+ * distance counts.
  */
 const FILTERS: readonly Filter[] = [
   {

@@ -68,8 +68,8 @@ export function parseMember(text: string): IndexMember {
 }
 
 /**
- * Decodes a percent-encoded text. Most genders are plain letters, and a search reads thousands of members, so plain
- * text is returned unchanged.
+ * Decodes a percent-encoded text. A text without a percent sign is returned at once, because a search reads thousands
+ * of members and most genders are plain letters.
  */
 function decoded(text: string): string {
   return text.includes('%') ? decodeURIComponent(text) : text
@@ -89,7 +89,7 @@ export function memberPrefix(member: string): string {
 }
 
 /**
- * Returns the bounds of a cell's members for a lexical range.
+ * Returns the bounds of the lexical range that contains a cell's members.
  * @param after the prefix of the last member before the range; undefined selects all members
  */
 export function memberRange(cell: Cell, after?: string): { readonly min: string; readonly max: string } {

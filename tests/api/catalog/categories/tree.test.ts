@@ -38,7 +38,7 @@ test.each([
   ['9', undefined],
   ['', undefined],
   ['constructor', undefined],
-])('the text %j names category %s', (text, id) => {
+])('the text %j resolves to the category %s', (text, id) => {
   expect(categoryTree(TOOLS).resolve(text)?.category_id).toBe(id)
 })
 
@@ -98,7 +98,7 @@ test.each([
   expect(categoryFault(categoryTree(TOOLS), change)).toBe(fault)
 })
 
-test('there are at most 100,000 categories, but each of them can still be changed', () => {
+test('a new category is refused if there are already 100,000, but the existing categories can still be changed', () => {
   const tree = categoryTree(Array.from({ length: 100_000 }, (_, index) => category(index + 1, null)))
   expect(categoryFault(tree, category(100_001, null))).toBe('too_many')
   expect(categoryFault(tree, category(100_000, 1))).toBeUndefined()

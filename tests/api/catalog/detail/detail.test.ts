@@ -8,7 +8,10 @@ import { packNeighbours } from '../../../../schemas/recommendations/signals/pack
 import { testApp } from '../../kit/harness.ts'
 import { stored } from './stored.ts'
 
-/** The views that a page needs. Without any of them, a page would lack data, or show data that has changed since. */
+/**
+ * The views that a page needs. If one of them were incomplete, a page would lack data, or show data that has changed
+ * since.
+ */
 const VIEWS = ['catalog-products', 'catalog-stock', 'catalog-details', 'sellers', 'category-leaders'] as const
 
 /**
@@ -88,7 +91,7 @@ async function opened() {
   return { get, put, values, hashes, buffers, reports, bearer: test.bearer }
 }
 
-test('a product is shown with its seller, stock, reviews and best sellers', async () => {
+test('a product is shown with its seller, stock and reviews, and the best sellers of its category', async () => {
   const { get, put, values, hashes } = await opened()
   put(stored())
   values.set('{sellers:0}:7', JSON.stringify({ name: 'Shop', rating: 4.5 }))

@@ -70,7 +70,7 @@ test('a photo by a Samsung phone is accepted, although its scan header is wrong'
   })
 })
 
-test('an AVIF file is recognised by any of its brands, and a HEIC file is refused', async () => {
+test('an AVIF file is recognised even if avif is only one of its compatible brands, and a HEIC file is refused', async () => {
   // Some programs write the general brand of HEIF first, and `avif` only among the compatible brands.
   const bytes = await picture({ width: 60, height: 40, format: 'avif' })
   expect(bytes.subarray(4, 12).toString()).toBe('ftypavif')

@@ -47,7 +47,7 @@ function stored(content_hash: string): StoredImage {
   return { content_hash, content_type: 'image/png', width: 3, height: 2 }
 }
 
-test('a form has one product, and its files in order, whether the product or the files come first', async () => {
+test('the product and the files of a form are read, and the files keep their order, whether the product or the files come first', async () => {
   const files = ['one', 'two'].map((content) => ({ name: 'images', content }))
   for (const parts of [
     [PRODUCT, ...files],

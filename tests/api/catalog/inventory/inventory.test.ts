@@ -31,7 +31,7 @@ test('a DEDUCT without a reservation_id takes its units from the oldest reservat
   ])
 })
 
-test('stock returns exactly once when its reservation expires', async () => {
+test('reserved stock becomes available again exactly once when its reservation expires', async () => {
   const { change, send, pass } = await stockApi()
   await change('RECEIVE', 1)
   const { reservation_id } = (await change('RESERVE', 1)).body

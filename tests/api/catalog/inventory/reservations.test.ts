@@ -72,7 +72,7 @@ test('DEDUCT and RELEASE do not end a reservation that belongs to a cart', async
   expect(await change('RELEASE', 1)).toMatchObject({ status: 409, body: { error: 'reservation_ended' } })
 })
 
-test('the stock of a cart that was released or has expired returns exactly once', async () => {
+test('the stock of a cart that was released or has expired becomes available again exactly once', async () => {
   const { send, stock, pass } = await stocked()
   const released = (await send('POST', 'reservations', { items: ITEMS })).body.reservation_id
   expect((await send('POST', `reservations/${released}/release`)).body.status).toBe('RELEASED')

@@ -336,7 +336,7 @@ test.each<[string, object]>([
   expect(await create(more)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
 })
 
-test.each([0, 10 ** 11 + 1, 1.5])('the error about the price %d states the range of prices', async (price_cents) => {
+test.each([0, 10 ** 11 + 1, 1.5])('the error about the price %d states the range of valid prices', async (price_cents) => {
   const { create } = await productsApi()
   const { body } = await create({ variants: [variant('a', { price_cents })] })
   const message = 'must be a whole number of cents from 1 to 100000000000'

@@ -10,7 +10,7 @@ interface Body {
 }
 
 test.each([0, 20_000])(
-  'when results of at least %d products take separate searches for hits and facets, the last numbered page reads up to 10,001 products, and the index allows this',
+  'if hits and facets are read by separate searches when at least %d products match, the last numbered page reads up to 10,001 products, and the index allows this',
   async (many) => {
     const asked: Body[] = []
     const answer = { hits: { total: { value: 10_002 }, hits: [], max_score: 1 }, _shards: { total: 1 }, aggregations: {} }

@@ -25,7 +25,7 @@ function logged(amount: number, verdict: FraudVerdict | null = null, given: Part
   return { ...scored(pay({ id: `t${++made}`, amount })), policy_version: 0, ...given, verdict }
 }
 
-test('decisions are counted by verdict of the analysts, with ids of transactions as examples', () => {
+test('decisions are counted for each verdict of the analysts, with ids of transactions as examples', () => {
   const replay = replayOf([ruleOf('block', { action: 'BLOCK', condition: 'txn.amount > 1000', priority: 0 }), ruleOf('review', {})])
   const fraud = logged(2_000, 'CONFIRMED_FRAUD')
   for (const transaction of [

@@ -240,7 +240,7 @@ test('only analysts and administrators may read or change the list', async () =>
   }
 })
 
-test('without Kafka no entity is reported as blocked, and the request can be repeated with the command_id from the 503', async () => {
+test('while Kafka or the worker is down, a request to block an entity gets 503, and it can be repeated with the command_id from this response', async () => {
   const { send, faults, blocklist, decide } = await blocklistApi()
   faults.kafkaDown = true
   const refused = await send('POST', '', { body: DEVICE })

@@ -103,7 +103,7 @@ const steps = fc.array(
   { maxLength: 15 },
 )
 
-test('each process that adds transactions in flight to a profile as they arrive gets the same profile as by adding all of them at once', () => {
+test('a process that adds transactions in flight to a profile as they arrive gets the same profile as if it added all of them at once', () => {
   fc.assert(
     fc.property(steps, (made) => {
       const redis = address()

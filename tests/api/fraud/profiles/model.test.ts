@@ -140,7 +140,7 @@ test('a profile includes transactions in flight, except for the ids of their use
   expect(json).toMatchObject({ txn_count_24h: 2, user_ids: ['u1'] })
 })
 
-test('nothing is shown of an entity without payments and frauds, and an entity with only a fraud has no times', () => {
+test('no profile is shown for an entity without payments and frauds, and the profile of an entity with only a fraud has no times', () => {
   expect(asShown('user', 'u1', NEW_PROFILE)).toBeUndefined()
   const judged = withFrauds(NEW_PROFILE, 'user', [NOON])
   expect(asShown('user', 'u1', judged)).toMatchObject({ last_txn_ts: null, last_txn_geo: null, avg_txn_amount: null, risk_tier: 'HIGH' })

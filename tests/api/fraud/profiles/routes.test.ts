@@ -26,12 +26,12 @@ test('a profile is not ready while the view is being built, and unavailable whil
   expect(await statusWith(unreachable)).toEqual({ status: 503, error: 'unavailable', retryAfter: true })
 })
 
-test('a reader of a profile may wait for a slow Redis, unlike a payment', async () => {
+test('a request for a profile has the usual time limit for Redis scripts, not the shorter limit for payments', async () => {
   let given: unknown
   await statusWith(async (_script, _keys, _args, options) => {
     given = options
     return [null, null, null, []]
   })
-  // The usual time limit of scripts applies.
+  // Without options, the usual time limit applies.
   expect(given).toBeUndefined()
 })

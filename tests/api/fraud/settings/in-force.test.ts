@@ -16,7 +16,7 @@ import { ruleOf } from '../../../pipelines/fraud/settings-commands.ts'
 import { reports, SOON, tableFolder } from '../../kit/packed/table-world.ts'
 import { breakableTransport } from '../../kit/snapshots/breakable-transport.ts'
 
-/** Longer than Kafka can be silent before settings count as stale. */
+/** If Kafka is silent for this time, settings count as stale. */
 const SILENCE_MS = 6_000
 const NOT_READY = expect.objectContaining({ definition: expect.objectContaining({ code: 'not_ready' }) })
 

@@ -44,7 +44,7 @@ test.each([
   [[], {}, /--sub is missing/],
   [['--sub', '1', '--hours', 'x'], {}, /--hours/],
   [['--sub', '1', '--what'], {}, /--what/],
-])('the token command refuses %j with %j and says why', async (args, extra, reason) => {
+])('the token command refuses the arguments %j with the settings %j and gives the reason', async (args, extra, reason) => {
   const env = { ...process.env, MILLRACE_HOME: await home(), NODE_ENV: 'development', ...extra }
   await expect(run(process.execPath, [COMMAND, ...args], { env })).rejects.toThrow(reason)
 })

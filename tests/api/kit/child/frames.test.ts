@@ -22,7 +22,7 @@ test('frames arrive as they were sent, however the pipe cuts them', () => {
   )
 })
 
-test.each([0, 4, 2 ** 31])('a length of %d is refused', (length) => {
+test.each([0, 4, 2 ** 31])('a frame whose header gives the length %d is refused', (length) => {
   const head = Buffer.alloc(4)
   head.writeUInt32BE(length)
   expect(() => frameReader(() => {})(head)).toThrow(RangeError)

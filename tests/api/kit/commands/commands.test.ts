@@ -227,7 +227,7 @@ describe('a command that is not decided', () => {
     expect(await open.run(linkFlow, CODE, linkCommand())).toMatchObject({ outcome: 'created' })
   })
 
-  test('is refused with a message that asks for its id, because Kafka may have written it without an acknowledgement', async () => {
+  test('is refused with a message that asks for a retry with its id, because Kafka may have written the command without acknowledging it', async () => {
     const { commands, faults } = world()
     faults.kafkaDown = true
     const open = await commands.open(anonymous(), ['create'])

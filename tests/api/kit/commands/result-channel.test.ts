@@ -42,7 +42,7 @@ test.each([
   await expect.poll(() => channel.isOpen, SOON).toBe(true)
 })
 
-test('many waiting requests that ask for a check at the same time send one request to Redis', async () => {
+test('many checks that are requested at the same time send one PING to Redis', async () => {
   let pings = 0
   const url = await faultyRedis('refuses', () => pings++)
   const channel = redisResultChannel({ url, cluster: false, name: CHANNEL, log: pino({ level: 'silent' }) })
@@ -50,7 +50,7 @@ test('many waiting requests that ask for a check at the same time send one reque
   await expect.poll(() => channel.isOpen, SOON).toBe(true)
   for (let asked = 0; asked < 100; asked++) channel.check()
   await expect.poll(() => pings, SOON).toBe(1)
-  // After the answer, a later check sends a request again.
+  // After the answer, a later check sends another PING.
   await expect
     .poll(() => {
       channel.check()
