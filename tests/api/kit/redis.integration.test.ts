@@ -130,7 +130,7 @@ test(
 )
 
 test(
-  'while a cluster moves a slot, scripts that need the slot fail, and scripts with other keys of the same node still run',
+  'while a cluster moves a slot, scripts that need the slot fail, and scripts with keys in another slot of the same node still run',
   async () => {
     const { url, redis } = await connected()
     // The first master has the first third of the slots.

@@ -205,7 +205,7 @@ test('each failure is counted in the log once, and closing the follower logs the
   expect(failures).toEqual([1, 2])
 })
 
-test('when a topic can be read again, the log says so after the last failure', async () => {
+test('when a topic can be read again, the log first reports the failures since the last report, and then that reading has resumed', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 'items', partitions: 1 })
   let attempts = 0

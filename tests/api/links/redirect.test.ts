@@ -221,7 +221,7 @@ test('while Redis is unreachable or being filled, a visit gets 5xx, never a wron
   expect(lines.some((line) => JSON.stringify(line).includes(URL_1))).toBe(false)
 })
 
-test('while Redis is being filled again, a visitor cannot follow a link that has been deleted since', async () => {
+test('while Redis is being filled again, a visitor cannot follow a deleted link whose deletion has not been applied yet', async () => {
   const { visit, link, redis, send } = await shortApi()
   const code = await link()
   const key = redis.keys().find((name) => name.endsWith(`:link:${code}`)) as string

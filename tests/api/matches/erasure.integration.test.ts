@@ -68,8 +68,8 @@ async function shortenTopics(brokers: string): Promise<void> {
 }
 
 /**
- * Returns the topics whose files contain one of these byte strings. The names `redis` and `state` stand for the files
- * of Redis and of the worker. All names are sorted.
+ * Returns the sorted names of the stores whose files contain one of these byte strings. A store is a topic, `redis`
+ * (the files of Redis) or `state` (the state of the worker).
  */
 function holding(needles: readonly Buffer[]): string[] {
   const { path } = system.folder

@@ -184,7 +184,7 @@ test('a snapshot that is damaged or from another version is ignored', async () =
   }
 })
 
-test('a table that continues from its snapshot passes on the stored leader epochs, so that a loss of records since then is detected', async () => {
+test('a table that continues from its snapshot resumes with the stored leader epochs, so that a loss of records since the snapshot is detected', async () => {
   const { open, broker, state } = world()
   for (const key of ['a', 'b', 'c']) put(broker, key, 'one')
   const first = await open()

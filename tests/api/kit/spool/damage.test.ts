@@ -61,7 +61,7 @@ test.for(damages)(
 test.for([
   { what: 'a record in the middle', at: SECOND + BODY, values: ['1', '3'] },
   { what: 'the length of a record', at: SECOND + 3, values: ['1'] },
-])('a file that is damaged in $what while its process runs is preserved, and all other records are sent', async ({ at, values }) => {
+])('a file that is damaged in $what while its process runs is preserved, and its readable records and all later records are sent', async ({ at, values }) => {
   const { folder, spool, facts, logged, connect } = await spoolWorld({ isConnected: false })
   for (const value of ['1', '2', '3']) await facts.publishOrSpool(plain, 'a', value, QUICK)
   const own = (await readdir(folder)).find((name) => !name.startsWith('.'))!

@@ -276,7 +276,7 @@ describe('a form', () => {
 
   it('is parsed as FormData encodes it, with the content as a field or as a file', async () => {
     const property = fc.asyncProperty(anyText, anyText, pieceSizes, fc.boolean(), async (content, title, size, asFile) => {
-      // Replaces line ends in fields, because FormData encodes them as CRLF. It leaves files unchanged.
+      // FormData encodes line ends in fields as CRLF, but leaves files unchanged. The fields thus contain no line ends.
       const value = asFile ? content : content.replaceAll(/[\r\n]/g, ' ')
       const name = title.replaceAll(/[\r\n]/g, ' ')
       const [type, body] = await formBody([
