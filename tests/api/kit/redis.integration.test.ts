@@ -116,7 +116,7 @@ test(
     const alive = partitions.filter((partition) => !failed.includes(partition))
     for (const partition of alive) expect(await add(partition)).toBeGreaterThanOrEqual(2)
 
-    // Scripts succeed again after the failed node has returned.
+    // Scripts succeed again once the paused node responds.
     await waitUntil(
       () =>
         Promise.all(failed.map((partition) => add(partition, 50))).then(

@@ -79,8 +79,8 @@ test('if a topic has lost records that the follower has read, the follower reads
             policy = reset
             fetcher.assign(partition, offset, reset)
           },
-          // As in the Kafka client, only with the policy `rebuild` does the poll report that the log differs from what
-          // was read.
+          // Like the Kafka client, this fetcher reports that the log differs from what was read, but only with the
+          // policy `rebuild`.
           async poll(ms, maxBytes) {
             const isReset = isLost && policy === 'rebuild'
             isLost = false

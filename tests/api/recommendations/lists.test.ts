@@ -116,7 +116,7 @@ test('the relative address of an image that this API serves becomes absolute, an
   expect(urls.slice(0, 3)).toEqual(['http://localhost:8080/api/v1/images/a/300.webp', 'https://example.com/91.webp', null])
 })
 
-test('the features of a user contain the last five items, the genres of the session, the time since the last visit and the properties', async () => {
+test('the features of a user contain the last five viewed items, the genres of the session, the time since the last visit and the properties', async () => {
   const viewed = [1n, 2n, 3n, 4n, 5n, 11n]
   const properties = { country: 'DE', age_bucket: '25-34', sub_tier: 'premium' }
   api.putUser('42:self', { page: null, self: self(viewed, { last_event_at: START - 1_800_000, ...properties }) })

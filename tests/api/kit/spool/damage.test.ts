@@ -145,8 +145,8 @@ test('records are sent in the order in which their processes started, even if th
     await dead.facts.publishOrSpool(plain, `${index}`, 'v', QUICK)
     await dead.facts.publishOrSpool(plain, 'a', `${index}`, QUICK)
     await dead.close()
-    // Each process leaves a separate folder, because the folders of the earlier processes are still locked when it
-    // starts.
+    // The process leaves its own folder and those of the earlier processes. It has adopted the latter, but cannot send
+    // their records without Kafka.
     await expect.poll(async () => (await readdir(folder)).length, SOON).toBe(index + 1)
   }
   const { logged } = await spoolWorld({ folder })

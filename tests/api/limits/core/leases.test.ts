@@ -62,7 +62,7 @@ describe('accuracy', () => {
   })
 
   test.each([1, 2, 4])(
-    '%i instances with leases admit as much as one exact limiter, within a twentieth of the limit per window',
+    '%i instances with leases admit as many requests as one exact limiter, within a twentieth of the limit per window',
     async (count) => {
       await fc.assert(
         fc.asyncProperty(limits, load, fc.integer({ min: 0, max: 999_999 }), async (limit, stretches, offset) => {
@@ -362,7 +362,7 @@ test('a late refusal of an early request does not overwrite newer information ab
   const { store, held } = heldStore(exact.store)
   const leased = leasedCounters({ store, monotonic: () => clock.ms })
   const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 0 })
-  // Requests more units than are left. The test delivers the refusal later.
+  // Requests more units than the limit allows. The test delivers the refusal later.
   const refused = leased.decide([{ mode: 'hard', counter, units: 2_000 }])
   const [late] = held.splice(0)
   const take = async () => {
