@@ -214,17 +214,20 @@ describe('requests with a session', () => {
     ['malformed', async () => 'x'],
     ['empty', async () => ''],
     ['expired', (api: TestApp) => signToken(api.key, { ...CLAIMS, exp: START - HOUR_MS })],
-  ])('a request with a cookie whose token is %s gets 401 even where a token is optional, and the cookie is deleted', async (_what, make) => {
-    const api = await sessionApp()
-    const cookie = `millrace-session=${await make(api)}`
-    for (const path of ['/user', '/optional', PATH]) {
-      const answer = await api.app.request(path, { headers: { cookie, ...OWN_PAGE } })
-      expect([path, answer.status, isCleared(answer)]).toEqual([path, 401, true])
-    }
-    const changed = await api.app.request('/things', { method: 'POST', headers: { cookie, ...OWN_PAGE } })
-    expect([changed.status, isCleared(changed)]).toEqual([401, true])
-    expect((await api.app.request('/open', { headers: { cookie } })).status).toBe(200)
-  })
+  ])(
+    'a request with a cookie whose token is %s gets 401 even where a token is optional, and the cookie is deleted',
+    async (_what, make) => {
+      const api = await sessionApp()
+      const cookie = `millrace-session=${await make(api)}`
+      for (const path of ['/user', '/optional', PATH]) {
+        const answer = await api.app.request(path, { headers: { cookie, ...OWN_PAGE } })
+        expect([path, answer.status, isCleared(answer)]).toEqual([path, 401, true])
+      }
+      const changed = await api.app.request('/things', { method: 'POST', headers: { cookie, ...OWN_PAGE } })
+      expect([changed.status, isCleared(changed)]).toEqual([401, true])
+      expect((await api.app.request('/open', { headers: { cookie } })).status).toBe(200)
+    },
+  )
 
   test('a session ends when its token expires', async () => {
     const api = await sessionApp()

@@ -124,7 +124,7 @@ test('a link whose clicks are not counted redirects with 301, which caches may k
   expect(clicks).toEqual([])
 })
 
-test('an expired link answers 404, or redirects to its fallback address and counts the click like any other', async () => {
+test('a visit to an expired link gets 404 or, if the link has a fallback address, is redirected there and counted like any other visit', async () => {
   const { visit, link, clicks, clock } = await shortApi()
   const gone = await link({ expiration: '1h' })
   const leading = await link({ expiration: '1h', expired_url: 'https://example.com/over' })

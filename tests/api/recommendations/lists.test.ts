@@ -417,7 +417,7 @@ test('explain shows the channel and the features of an item, and the list is rec
   expect(value.items[0].features).toEqual(RANKING_FEATURES.map((name) => features[name]))
 })
 
-test('similar items are ranked by the weight of the pair, divided by the square root of the product of both view counts, and the shared attributes are returned', async () => {
+test('similar items are ranked by the weight of their pair with the source item, divided by the square root of the product of both view counts, and the shared attributes are returned', async () => {
   api.putStats(22n, 1_000)
   api.putNeighbours(2n, [
     { itemId: 22n, weight: 6 },

@@ -95,7 +95,7 @@ test('the table contains the last value of every key, and reports changes', asyn
   expect([changes() > before, events('global_table_bad_record').length]).toEqual([true, 1])
 })
 
-test('without a snapshot, the table is not ready until it has read to the end, even if that takes longer than 5 s', async () => {
+test('without a snapshot, the table is not ready until it has read the topic to its end, even if that takes longer than 5 s', async () => {
   const { broker, open, state, events, changes } = world()
   put(broker, 'a', 'one')
   const { table, contents } = await open(true)
