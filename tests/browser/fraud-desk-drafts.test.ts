@@ -146,14 +146,14 @@ describe('unsaved input on the desk of fraud scoring, with a fake API behind the
     expect(fakes.rules[1]).toMatchObject(both)
   })
 
-  test.each(['another case', 'a refused assignment'])(
+  test.each(['a visit to another case', 'a refused assignment'])(
     'after %s, the page shows the changed notes of the case next to the unsaved notes',
     async (after) => {
       const { page, fakes } = await opened({ hash: CASE })
       await page.getByRole('heading', { name: 'EUR 1,249.90' }).waitFor()
       await page.getByLabel('Notes on the case').fill('called the user')
       Object.assign(fakes.cases[0], { notes: HOSTILE, version: 2 })
-      if (after === 'another case') {
+      if (after === 'a visit to another case') {
         await go(page, OTHER_CASE)
         await page.getByRole('heading', { name: 'EUR 624.95' }).waitFor()
         await go(page, CASE)

@@ -72,7 +72,7 @@ function transactionOf(index: number) {
       session: { session_id: 's-1', login_method: 'password', time_since_login_sec: 12 },
     },
     ip: { geo_country: 'US', is_vpn: false, is_tor: null, is_datacenter: true },
-    // The features of old transactions have been deleted.
+    // Transaction 3 represents old transactions, whose features have been deleted.
     features: index === 3 ? null : FEATURES,
     answer: {
       transaction_id: one.transaction_id,

@@ -29,7 +29,7 @@ describe('the desk of fraud scoring while servers are slow or unreachable, with 
     expect(await timeline.textContent()).not.toContain('being read')
   })
 
-  test('if reading the other transactions of a user fails, the page says so, or keeps those that it has read before', async () => {
+  test('if reading the other transactions of a user fails, the page says so, and keeps those that it has read before', async () => {
     const { page, fakes } = await opened({ hash: '#case/90071992547409931' })
     const timeline = page.locator('#timeline')
     await timeline.locator('a').first().waitFor()
@@ -364,7 +364,7 @@ describe('the desk of fraud scoring while servers are slow or unreachable, with 
     await page.getByRole('alert').waitFor({ state: 'hidden' })
   })
 
-  test('messages about checks of a condition and about the versions disappear when these can be read again', async () => {
+  test('messages about a failed check of a condition or a failed read of the versions disappear when the next request succeeds or the condition is emptied', async () => {
     const { page, fakes } = await opened({ hash: '#rule/night' })
     const alert = page.getByRole('alert')
     await page.getByRole('heading', { name: 'Rule night' }).waitFor()

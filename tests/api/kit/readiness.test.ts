@@ -18,7 +18,7 @@ function counted() {
   return { clock, state, ready: readiness([probe], { maxAgeMs: MAX_AGE_MS, monotonic: () => clock.now }) }
 }
 
-test('each part is checked at most once a second, however often the report is requested', async () => {
+test('each probe is checked at most once a second, however often the report is requested', async () => {
   const { clock, state, ready } = counted()
   await Promise.all(Array.from({ length: 50 }, () => ready.report()))
   clock.now += MAX_AGE_MS - 1
@@ -47,7 +47,7 @@ test('a check is not started again while it still runs, even if the last report 
   expect((await third).missing).toEqual([{ name: 'redis', reason: 'still gone' }])
 })
 
-test('a part that several services need is checked and reported once', async () => {
+test('a probe that several services share is checked and reported once', async () => {
   let asked = 0
   const probe = { name: 'results', optional: true, check: async () => `asked ${++asked} times` }
   expect((await readiness([probe, probe]).report()).degraded).toEqual([{ name: 'results', reason: 'asked 1 times' }])

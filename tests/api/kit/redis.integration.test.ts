@@ -116,7 +116,7 @@ test(
     const alive = partitions.filter((partition) => !failed.includes(partition))
     for (const partition of alive) expect(await add(partition)).toBeGreaterThanOrEqual(2)
 
-    // Scripts succeed again after the failed node has returned.
+    // Scripts succeed again once the paused node responds.
     await waitUntil(
       () =>
         Promise.all(failed.map((partition) => add(partition, 50))).then(
@@ -130,7 +130,7 @@ test(
 )
 
 test(
-  'while a cluster moves a slot, scripts that need the slot fail, and scripts with other keys of the same node still run',
+  'while a cluster moves a slot, scripts that need the slot fail, and scripts with keys in another slot of the same node still run',
   async () => {
     const { url, redis } = await connected()
     // The first master has the first third of the slots.

@@ -213,7 +213,7 @@ test('closing lets running requests finish and refuses new requests', async () =
   expect(text.toLowerCase()).toContain('connection: close')
 })
 
-test('a front handler of a stopping process answers with Connection: close, so that clients send nothing more on the connection', async () => {
+test('the responses of a stopping process contain Connection: close even if the front handler sends them, so that clients send nothing more on the connection', async () => {
   const front: FrontHandler = (_request, response) => {
     response.writeHead(302, ['Location', '/elsewhere', 'Content-Length', '0']).end()
     return true

@@ -178,7 +178,7 @@ describe('requests with a session', () => {
     for (const foreign of FOREIGN_PAGES) expect(await send({ cookie, 'x-csrf-token': csrf, ...foreign })).toBe(403)
   })
 
-  test('requests from a page of another origin are anonymous, and other origins cannot read the responses to a session', async () => {
+  test('requests from a page of another origin are anonymous, and other origins cannot read the responses to requests with a session', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api)
     for (const foreign of FOREIGN_PAGES) {
@@ -201,7 +201,7 @@ describe('requests with a session', () => {
     expect(allowed.headers.get('access-control-allow-credentials')).toBeNull()
   })
 
-  test('other origins can read an answer to a session if it is publicly cacheable, because a shared cache may give it to them anyway', async () => {
+  test('other origins can read the response to a request with a session if it is publicly cacheable, because shared caches may serve it to them anyway', async () => {
     const api = await sessionApp()
     const { cookie } = await signedIn(api)
     const { headers } = await api.app.request('/cached', { headers: { cookie, ...OWN_PAGE } })
@@ -214,17 +214,20 @@ describe('requests with a session', () => {
     ['malformed', async () => 'x'],
     ['empty', async () => ''],
     ['expired', (api: TestApp) => signToken(api.key, { ...CLAIMS, exp: START - HOUR_MS })],
-  ])('a cookie whose token is %s gets 401 even where a token is optional, and is deleted', async (_what, make) => {
-    const api = await sessionApp()
-    const cookie = `millrace-session=${await make(api)}`
-    for (const path of ['/user', '/optional', PATH]) {
-      const answer = await api.app.request(path, { headers: { cookie, ...OWN_PAGE } })
-      expect([path, answer.status, isCleared(answer)]).toEqual([path, 401, true])
-    }
-    const changed = await api.app.request('/things', { method: 'POST', headers: { cookie, ...OWN_PAGE } })
-    expect([changed.status, isCleared(changed)]).toEqual([401, true])
-    expect((await api.app.request('/open', { headers: { cookie } })).status).toBe(200)
-  })
+  ])(
+    'a request with a cookie whose token is %s gets 401 even where a token is optional, and the cookie is deleted',
+    async (_what, make) => {
+      const api = await sessionApp()
+      const cookie = `millrace-session=${await make(api)}`
+      for (const path of ['/user', '/optional', PATH]) {
+        const answer = await api.app.request(path, { headers: { cookie, ...OWN_PAGE } })
+        expect([path, answer.status, isCleared(answer)]).toEqual([path, 401, true])
+      }
+      const changed = await api.app.request('/things', { method: 'POST', headers: { cookie, ...OWN_PAGE } })
+      expect([changed.status, isCleared(changed)]).toEqual([401, true])
+      expect((await api.app.request('/open', { headers: { cookie } })).status).toBe(200)
+    },
+  )
 
   test('a session ends when its token expires', async () => {
     const api = await sessionApp()

@@ -36,7 +36,7 @@ test('a failed command fails all reads that share it, but no later reads', async
   expect(await reads.get('{v:0}:a')).toBe('one')
 })
 
-test('the reads of one turn are split into commands of at most 200 keys, so that none blocks Redis for long', async () => {
+test('the reads of one turn are split into commands of at most 200 keys, so that no command blocks Redis for long', async () => {
   const { reads, asked } = store({ '{v:0}:499': 'last' })
   const values = await Promise.all(Array.from({ length: 500 }, (_, index) => reads.get(`{v:0}:${index}`)))
   expect(asked.map(({ length }) => length)).toEqual([200, 200, 100])

@@ -79,8 +79,8 @@ test('if a topic has lost records that the follower has read, the follower reads
             policy = reset
             fetcher.assign(partition, offset, reset)
           },
-          // As in the Kafka client, only with the policy `rebuild` does the poll report that the log differs from what
-          // was read.
+          // Like the Kafka client, this fetcher reports that the log differs from what was read, but only with the
+          // policy `rebuild`.
           async poll(ms, maxBytes) {
             const isReset = isLost && policy === 'rebuild'
             isLost = false
@@ -205,7 +205,7 @@ test('each failure is counted in the log once, and closing the follower logs the
   expect(failures).toEqual([1, 2])
 })
 
-test('when a topic can be read again, the log says so after the last failure', async () => {
+test('when a topic can be read again, the log first reports the failures since the last report, and then that reading has resumed', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 'items', partitions: 1 })
   let attempts = 0

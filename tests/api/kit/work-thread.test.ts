@@ -48,7 +48,7 @@ test('a request that waits longer than its limit is aborted, and the running req
   expect(await thread.ask({ name: 'next', takesMs: 0 })).toBe('next')
 })
 
-test('while the maximum number of requests wait, further requests are refused, and closing aborts all open requests', async () => {
+test('while the maximum number of requests are waiting or running, further requests are refused, and closing aborts all open requests', async () => {
   const thread = slowThread({ timeoutMs: LONG_MS, maxWaiting: 2 })
   const asked = [thread.ask({ name: 'running', takesMs: LONG_MS }), thread.ask({ name: 'waiting', takesMs: 0 })]
   expect(await thread.ask({ name: 'one too many', takesMs: 0 })).toBeUndefined()

@@ -122,7 +122,7 @@ test.each([
   ['GET', 'audit', undefined],
   ['GET', 'violations', undefined],
   ['POST', 'simulate', { match: { endpoint_pattern: '/a' }, limit: 1, window_seconds: 1 }],
-])('%s %s is documented to get 422 if its query needs too much memory', async (method, path, body) => {
+])('%s %s gets 422, as documented, if its query needs too much memory', async (method, path, body) => {
   const { app, bearer } = await limitsApi()
   const headers = { 'content-type': 'application/json', ...(await bearer({ sub: '1', scope: 'admin' })) }
   // `app.request` fails if the OpenAPI document does not list the error.

@@ -33,8 +33,8 @@ test('a rule is shown with a warning if requests to its exact path count as requ
   // The rule's own path is not limited, but requests to it count as requests to /shop, which is limited.
   expect(warnings('GET /shop/products/1')).toEqual(warning('GET /shop'))
   expect(warnings('/free/{id}')).toEqual([expect.stringContaining('limits no path')])
-  // A parameter is never empty, so this path belongs to no endpoint. The rule applies, because requests to unknown
-  // paths are counted.
+  // The value of a path parameter is never empty, so this path belongs to no endpoint. The rule still applies, because
+  // requests to unknown paths are counted.
   expect(warnings('/api/v1/urls/')).toEqual([])
   const applying = ['/api/v1/urls', '/api/v1/urls/{short_code}', 'GET /api/v1/urls/{short_code}/stats', '/api/v1/urls/*', '*']
   for (const pattern of [...applying, '/v1/blocks/5', 'GET /api/v1/nothing']) expect([pattern, warnings(pattern)]).toEqual([pattern, []])
@@ -90,7 +90,7 @@ test('the numbers of a rule have documented bounds and defaults', () => {
   })
 })
 
-test('the id of a client with a key cannot have the form of the id of a caller without a key', () => {
+test('the id of a client with a key must not look like the id of a caller without a key, such as user:42', () => {
   const isClient = (client_id: string) => NewKeyBody.safeParse({ client_id }).success
   for (const id of ['user:42', 'certificate:gateway', 'ip:192.0.2.1', 'a b', 'c'.repeat(101), ''])
     expect([id, isClient(id)]).toEqual([id, false])

@@ -59,7 +59,7 @@ test('the usage of a client includes each counter that counts only its own reque
   expect(await idsOf('certificate:gateway')).toEqual(['client', 'client-endpoint'])
   expect(await idsOf('ip:192.0.2.1')).toEqual(['client', 'client-endpoint', 'address', 'client-address'])
   await expect(idsOf('nobody')).rejects.toThrow('does not exist')
-  // Half of the window has passed, so the estimate is 3.5.
+  // Half of the window has passed, so the estimate is 3 + 1 / 2 = 3.5, which is rounded up.
   expect((await usages.read('user:42')).rules[0]).toMatchObject({ current: 4, window_resets_at: '1970-01-01T00:01:00.000Z' })
   expect(peeked.every(({ units }) => units === 0)).toBe(true)
 })

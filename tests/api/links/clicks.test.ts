@@ -77,7 +77,7 @@ async function clicksApi() {
   return { ...api, redis, table, get, putStats: (stats: LinkStats) => redis.apply(linkStatsView.operationsFor(partition, CODE, stats)) }
 }
 
-test('the statistics of a link contain the last 48 hours, including hours without clicks', async () => {
+test('the statistics of a link contain the clicks of each of the last 48 hours, including hours without clicks', async () => {
   const { get, putStats } = await clicksApi()
   const entry = (value: string, clicks: number) => ({ value, clicks, over: 0 })
   putStats({

@@ -138,8 +138,8 @@ describe('POST /api/v1/urls', () => {
   })
 
   test.each([
-    ['by its user', ALICE, {}],
-    ['by its user, without de-duplication', ALICE, { deduplicate: false }],
+    ['by a user', ALICE, {}],
+    ['by a user without de-duplication', ALICE, { deduplicate: false }],
     ['by an anonymous caller', undefined, {}],
   ])('a repeated request %s gets the same link, even after Redis was emptied', async (_who, as, fields) => {
     const { create, send, loseRedis } = await linksApi()

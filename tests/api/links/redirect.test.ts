@@ -124,7 +124,7 @@ test('a link whose clicks are not counted redirects with 301, which caches may k
   expect(clicks).toEqual([])
 })
 
-test('an expired link answers 404, or redirects to its fallback address and counts the click like any other', async () => {
+test('a visit to an expired link gets 404 or, if the link has a fallback address, is redirected there and counted like any other visit', async () => {
   const { visit, link, clicks, clock } = await shortApi()
   const gone = await link({ expiration: '1h' })
   const leading = await link({ expiration: '1h', expired_url: 'https://example.com/over' })
@@ -221,7 +221,7 @@ test('while Redis is unreachable or being filled, a visit gets 5xx, never a wron
   expect(lines.some((line) => JSON.stringify(line).includes(URL_1))).toBe(false)
 })
 
-test('while Redis is being filled again, a visitor cannot follow a link that has been deleted since', async () => {
+test('while Redis is being filled again, a visitor cannot follow a deleted link whose deletion has not been applied yet', async () => {
   const { visit, link, redis, send } = await shortApi()
   const code = await link()
   const key = redis.keys().find((name) => name.endsWith(`:link:${code}`)) as string

@@ -29,7 +29,7 @@ const LINK = {
 }
 
 /**
- * Starts a Redis with the data that sinks have written, and an API that cannot reach Kafka.
+ * Starts a Redis with data as sinks write it, and an API that cannot reach Kafka.
  * @param partitionsKept whether Redis also has the partition counts that an earlier API has stored
  */
 async function apiWithoutKafka(partitionsKept: boolean) {
@@ -56,7 +56,7 @@ async function apiWithoutKafka(partitionsKept: boolean) {
   })
 }
 
-test('an API that starts without Kafka redirects with the partition counts that an earlier API has stored', async () => {
+test('an API that starts without Kafka can redirect visitors if an earlier API has stored the partition counts', async () => {
   const api = await apiWithoutKafka(true)
   await expect.poll(async () => await visit(api, CODE), SOON).toMatchObject({ status: 302, location: 'https://example.com/' })
   expect((await visit(api, 'missing')).status).toBe(404)

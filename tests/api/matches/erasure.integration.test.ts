@@ -68,8 +68,8 @@ async function shortenTopics(brokers: string): Promise<void> {
 }
 
 /**
- * Returns the topics whose files contain one of these byte strings. The names `redis` and `state` stand for the files
- * of Redis and of the worker. All names are sorted.
+ * Returns the sorted names of the stores whose files contain one of these byte strings. A store is a topic, `redis`
+ * (the files of Redis) or `state` (the state of the worker).
  */
 function holding(needles: readonly Buffer[]): string[] {
   const { path } = system.folder
@@ -110,7 +110,7 @@ test('soon after the erasure of a user is due, their profile and location are go
   timeout: TEST_TIMEOUT_MS,
 }, async () => {
   const mark = randomBytes(6).toString('hex')
-  // The place is random, because an earlier run of the test may have left its place behind.
+  // The place is random, because files may still contain the place of an earlier run of the test.
   const units = { lat: randomInt(1_000_000, 6_000_000), lon: randomInt(1_000_000, 9_000_000) }
   const place = { lat: units.lat / UNITS_PER_DEGREE, lon: units.lon / UNITS_PER_DEGREE }
   const profile = {

@@ -110,7 +110,7 @@ test('a search is explained cell by cell, and every other user counts once, with
   expect(new Set(body.cells.map(({ geohash }: { geohash: string }) => geohash)).size).toBe(body.cells.length)
 })
 
-test('a cell counts all its users but names only ten of them, and the response contains no coordinates of users', async () => {
+test('the explanation of a cell counts all its users but names only ten of them, and contains no coordinates of users', async () => {
   const body = await explained(Array.from({ length: 60 }, (_, index) => member(idOf(index + 10))))
   expect(body).toMatchObject({ examined: 60, passed: 60 })
   expect(body.cells[4]).toMatchObject({ geohash: '9q8yy7', examined: 60, passed: 60, excluded: {} })

@@ -133,7 +133,7 @@ test('a page of matches reads only its own profiles once all matches are checked
   expect(await pageOf(1)).toEqual({ total: 47, ids: ids.slice(4, 9) })
   state.recent = {}
   expect(await pageOf(1)).toEqual({ total: 48, ids: [ids[1], ...ids.slice(4, 8)] })
-  // A new match is examined immediately. Matches that were already examined are examined again only after a minute.
+  // A new match is checked immediately. Matches that were already checked are checked again only after a minute.
   const fresh = '0c000000-0000-4000-8000-000000000000'
   state.matches.set(fresh, NOW)
   expect((await pageOf(1)).total).toBe(48)
@@ -165,7 +165,7 @@ test('a match is ended for both users, and a repeated request gets the first res
   await expect(end()).rejects.toMatchObject({ definition: matchesErrors.match_not_found })
 })
 
-test('if a block ends a match, the end is noted in addition to the block, so that it remains even if the block is lifted at once', async () => {
+test('if a block ends a match, the end is noted in addition to the block, so that the match stays ended even if the block is lifted at once', async () => {
   const notesOf = async (route: object, answer: PairAnswer) => {
     const ask = routesOf([], {}, answer)
     expect((await ask(route, { params: { user_id: BOB } })).status).toBe(204)

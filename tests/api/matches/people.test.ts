@@ -123,7 +123,7 @@ test('a list of users leads to not_ready if a user is missing while their partit
   create(bob, false)
   expect([...(await known.listed([ann, bob])).keys()]).toEqual([ann])
   await expect(known.listed([ann, cat])).rejects.toMatchObject({ definition: errors.not_ready })
-  // A feed shows the users that are found and leaves out the others.
+  // A feed shows the users who are found and leaves out the others.
   expect([...(await known.shown([ann, cat])).keys()]).toEqual([ann])
   create(cat)
   expect([...(await known.listed([ann, cat])).keys()]).toEqual([ann, cat])

@@ -146,7 +146,7 @@ test.each([
       { action: 'delete', sets: [], not_before: at },
       { action: 'delete', sets: [], not_before: 0 },
     ])
-    // A repeated request is recognised by these parts, even if the user has swiped since the first attempt.
+    // A repeated request is recognised by these values. They stay the same if the user swipes between the attempts.
     expect(open.mock.calls.map(([, parts]: unknown[]) => parts)).toEqual([
       ['deleteMatchProfile', {}],
       ['deleteMatchProfile', {}],

@@ -115,7 +115,7 @@ test('at most 10,000 notes wait for Redis', async () => {
   expect(warnings(logged)).toContainEqual({ event: 'swipe_not_noted', swipes: 10_000, dropped: 1, waiting: 10_000, reason: UNREACHABLE })
 })
 
-test('an outage of Redis fills the log neither with a line per swipe nor with a line per attempt', async () => {
+test('during an outage of Redis, at most one line a second about swipes that were not noted is logged, and no line per repeated attempt', async () => {
   const { state, notes, logged } = world()
   state.isDown = true
   for (let second = 0; second < 60; second++) {

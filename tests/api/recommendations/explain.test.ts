@@ -144,7 +144,7 @@ test('the page names the parts of a list that are missing without Redis', async 
   expect(html).toContain('<dt>Missing</dt><dd>features, titles</dd>')
 })
 
-test('the page compares the metrics of trained versions and, for the newest training run, the metrics per group of users', async () => {
+test('the page compares the metrics of trained versions and, for the newest run with metrics, the metrics per group of users', async () => {
   const metrics = { ndcg_candidate: 0.3, ndcg_in_force: 0.2, ...groupMetrics({ from: 10, questions: 55, candidate: 0.4, inForce: 0.35 }) }
   api.state.runs = [
     ['r3', [], 'FAILED', 'no Python', null, null, START, START, null, {}],

@@ -4,7 +4,7 @@ import { explanationOf } from '../../../api/recommendations/serve/explanation.ts
 test.each([
   ['Comedy', 'Because you like Comedy'],
   ['', 'Recommended for you'],
-])('an item that meets the preference "%s" is explained by "%s"', (value, text) => {
+])('an item that matches the preference "%s" has the explanation "%s"', (value, text) => {
   const reason = { recType: 'personalized', channel: 'preference', sourceItemId: undefined } as const
   expect(explanationOf(reason, undefined, () => value)).toBe(text)
 })

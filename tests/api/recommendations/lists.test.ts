@@ -116,7 +116,7 @@ test('the relative address of an image that this API serves becomes absolute, an
   expect(urls.slice(0, 3)).toEqual(['http://localhost:8080/api/v1/images/a/300.webp', 'https://example.com/91.webp', null])
 })
 
-test('the features of a user contain the last five items, the genres of the session, the time since the last visit and the properties', async () => {
+test('the features of a user contain the last five viewed items, the genres of the session, the time since the last visit and the properties', async () => {
   const viewed = [1n, 2n, 3n, 4n, 5n, 11n]
   const properties = { country: 'DE', age_bucket: '25-34', sub_tier: 'premium' }
   api.putUser('42:self', { page: null, self: self(viewed, { last_event_at: START - 1_800_000, ...properties }) })
@@ -417,7 +417,7 @@ test('explain shows the channel and the features of an item, and the list is rec
   expect(value.items[0].features).toEqual(RANKING_FEATURES.map((name) => features[name]))
 })
 
-test('similar items are ranked by the weight of the pair, divided by the square root of the product of both view counts, and the shared attributes are returned', async () => {
+test('similar items are ranked by the weight of their pair with the source item, divided by the square root of the product of both view counts, and the shared attributes are returned', async () => {
   api.putStats(22n, 1_000)
   api.putNeighbours(2n, [
     { itemId: 22n, weight: 6 },

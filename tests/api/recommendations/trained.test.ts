@@ -82,7 +82,7 @@ interface Listed {
 const similarities = (body: { recommendations: Listed[] }) =>
   body.recommendations.filter(({ explain }) => explain.channel !== 'exploration').map(({ explain }) => explain.features.vector_similarity)
 
-test('while a record puts a model in force, lists name the model and begin with the most similar vectors, and afterwards the rules are used again', async () => {
+test('while a record puts a model in force, lists name the model and begin with the items whose vectors are most similar, and afterwards the rules are used again', async () => {
   const { list, before, version, put } = await trainedApi()
   expect([before.model_version, new Set(similarities(before))]).toEqual(['rules-1', new Set([0])])
   const body = await list()

@@ -90,9 +90,9 @@ function places(): Record<string, string> {
 }
 
 /**
- * Returns the folders from `places` that contain one of these byte strings, each with its first matching file. Ignores
- * hashes in Kafka, because the keys of tombstones remain for a day and may be content hashes. Also ignores files in the
- * `merged` parts of ClickHouse.
+ * Searches the contents and paths of all files in the folders of `places` for these byte strings. Returns a description
+ * of the first match in each folder, keyed by the name of the folder. Ignores hashes in Kafka, because the keys of
+ * tombstones remain for a day and may be content hashes. Also ignores files in the `merged` parts of ClickHouse.
  */
 function holding(needles: readonly Buffer[], merged: ReadonlySet<string> = new Set()): Record<string, string> {
   const found: Record<string, string> = {}

@@ -22,7 +22,7 @@ function repeated({ send }: Api, path: string, fields: object, as?: { sub: strin
 
 describe('a repeated creation', () => {
   test.each([
-    ['by its user', ALICE],
+    ['by a user', ALICE],
     ['by an anonymous caller', undefined],
   ])('%s returns the id of the first creation, even after Redis was emptied', async (_who, as) => {
     const api = await snippetsApi()

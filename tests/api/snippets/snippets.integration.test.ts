@@ -55,7 +55,7 @@ describe('a snippet', () => {
     expect((await get(`/api/v1/pastes/${id}/raw`, { 'if-none-match': etag })).status).toBe(304)
   })
 
-  test('returns content of up to ten megabytes byte for byte as JSON and as text, regardless of how it was sent', async () => {
+  test('returns content of up to 10 MiB byte for byte as JSON and as text, regardless of how it was sent', async () => {
     const text = { 'content-type': 'text/plain' }
     const formOf = (content: string) => {
       const form = new FormData()

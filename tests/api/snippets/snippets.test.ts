@@ -301,7 +301,7 @@ describe('refusals', () => {
     expect([failing.status, failing.text]).toEqual([503, expect.stringContaining('Try again in 7 seconds.')])
   })
 
-  test('the page of a snippet names no server that does not respond, because visitors do not know it', async () => {
+  test('the page of a snippet does not name the server that does not respond, because visitors do not know the servers', async () => {
     const { create, send, redis } = await snippetsApi()
     const message = 'The view store does not respond. Try again shortly.'
     const { paste_id } = (await create({ content: 'x' })).body
@@ -314,7 +314,7 @@ describe('refusals', () => {
 })
 
 describe('versions', () => {
-  test('a reader who may see no other version gets an empty list, which does not show that there are hidden versions', async () => {
+  test('a reader who may see no other version gets an empty list, which does not reveal that other versions exist', async () => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
     await create({ content: 'draft', visibility: 'private' }, ALICE, `/api/v1/pastes/${first}/versions`)

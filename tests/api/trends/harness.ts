@@ -69,7 +69,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
       return { json: async <Row>() => table.rows as Row[] }
     },
   }
-  /** Behaves like connectViewRedis for an unreachable Redis. */
+  /** Like a reader from `connectViewRedis`, fails with `unavailable` while Redis is unreachable. */
   const views: TrendsDeps['views'] = {
     get: (key) => redis.reader.get(key).catch(unavailable),
     hget: (key, field) => redis.reader.hget(key, field).catch(unavailable),

@@ -283,7 +283,7 @@ test('new lists are shown after the clock was set back', async () => {
   expect((await get('/v1/trends')).body.trends).toHaveLength(2)
 })
 
-test('/readyz names the lists as degraded while the worldwide list is too old, even if it has left the view meanwhile', async () => {
+test('/readyz reports the lists as degraded while the worldwide list is too old, even if the view has lost this list in the meantime', async () => {
   const { get, putList, redis, clock } = await trendsApi()
   const degraded = async () => {
     const { status, body } = await get('/readyz')

@@ -18,7 +18,7 @@ async function opened(options: Parameters<typeof trendsApi>[0] = {}) {
   return { ...api, page }
 }
 
-test('the page shows a list with curves of the last day, escapes every text, and loads nothing from elsewhere', async () => {
+test('the page shows a list with curves of the last day, escapes every text, and loads nothing from other origins', async () => {
   const { page, putList, table } = await opened()
   putList({
     entries: [

@@ -22,7 +22,7 @@ async function refreshing() {
   return { ...api, post: (sent: unknown) => api.send('POST', PATH, sent, headers) }
 }
 
-test("a refresh writes a record like the pipeline's, in the given order, and this list is then served", async () => {
+test("a refresh writes a record like the pipeline's, with the entries in the given order, and this list is then served", async () => {
   const { post, get, published, putList } = await refreshing()
   putList()
   const answered = await post(body())

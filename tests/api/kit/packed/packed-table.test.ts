@@ -282,7 +282,7 @@ describe('a snapshot', () => {
   })
 })
 
-test('a table that continues from its snapshot passes on the stored leader epochs, so that a loss of records since then is detected', async () => {
+test('a table that continues from its snapshot resumes with the stored leader epochs, so that a loss of records since the snapshot is detected', async () => {
   const world = await tableWorld({})
   for (const key of ['a', 'b', 'c']) world.put(key, '1')
   const first = await world.open()

@@ -37,8 +37,8 @@ export interface WorldOptions {
   readonly files?: SpoolFiles
   readonly broker?: MemoryBroker
   /**
-   * Interval between snapshots. By default, it is so long that a snapshot is written only when the table has first read
-   * the topic, and when it closes.
+   * Interval between snapshots. By default, it is so long that snapshots are written only when the table has read the
+   * whole topic for the first time, and when it closes.
    */
   readonly intervalMs?: number
   readonly packing?: Packing<string, number>

@@ -95,7 +95,7 @@ test('the table contains the last value of every key, and reports changes', asyn
   expect([changes() > before, events('global_table_bad_record').length]).toEqual([true, 1])
 })
 
-test('without a snapshot, the table is not ready until it has read to the end, even if that takes longer than 5 s', async () => {
+test('without a snapshot, the table is not ready until it has read the topic to its end, even if that takes longer than 5 s', async () => {
   const { broker, open, state, events, changes } = world()
   put(broker, 'a', 'one')
   const { table, contents } = await open(true)
@@ -184,7 +184,7 @@ test('a snapshot that is damaged or from another version is ignored', async () =
   }
 })
 
-test('a table that continues from its snapshot passes on the stored leader epochs, so that a loss of records since then is detected', async () => {
+test('a table that continues from its snapshot resumes with the stored leader epochs, so that a loss of records since the snapshot is detected', async () => {
   const { open, broker, state } = world()
   for (const key of ['a', 'b', 'c']) put(broker, key, 'one')
   const first = await open()

@@ -38,7 +38,7 @@ test('a file that is cut off at any byte yields exactly its complete records', a
   }
 })
 
-test('everything after the last complete record is ignored: zeros, garbage, or a flipped bit', async () => {
+test('everything after the last intact record is ignored: zeros, garbage, or a record with a flipped bit', async () => {
   const folder = await spoolFolder()
   const whole = Buffer.concat([SEGMENT_HEADER, ...frames])
   const last = whole.length - (frames.at(-1) as Buffer).length

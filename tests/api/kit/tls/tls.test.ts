@@ -229,7 +229,7 @@ describe('client certificates', () => {
     expect([first.status, second.status, second.body.message]).toEqual([200, 401, expect.stringContaining('it has expired')])
   })
 
-  test('TLS sessions are never resumed, because a resumed session would keep its old verdict about the certificate', async () => {
+  test('TLS sessions are never resumed, because a resumed session would keep the result of the earlier certificate check', async () => {
     const { port } = await served()
     const reused = await Promise.all(
       ['TLSv1.2', 'TLSv1.3'].map(async (maxVersion) => {

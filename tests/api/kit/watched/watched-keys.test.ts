@@ -45,7 +45,7 @@ test('reads are not watched before Redis reports changes', async () => {
   expect(state.asked).toBe(0)
 })
 
-test('a confirmation confirms a read up to the time at which it was requested', async () => {
+test('a confirmation confirms a read up to the time at which the confirmation was requested', async () => {
   const { keys, state } = opened()
   keys.start()
   const read = await readOf(keys)

@@ -132,7 +132,7 @@ test('requests in the same turn of the event loop share script calls, which deci
   )
 })
 
-test('requests in the same turn of the event loop may be of different kinds, and each is decided by its own rules', async () => {
+test('requests in the same turn of the event loop may have different limits, and each is decided by its own limit', async () => {
   const { store, setTime } = await clocked()
   const request = fc.record({ counter: fc.integer({ min: 0, max: 3 }), units: fc.integer({ min: 1, max: 3 }) })
   const kinds = fc.array(limits, { minLength: 4, maxLength: 4 })

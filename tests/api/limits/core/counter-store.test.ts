@@ -116,7 +116,7 @@ test('a request that sends a probe is counted once', async () => {
   ])
 })
 
-test('a slice is lost if its connection is lost, even after its request has timed out, but not if Redis refused the request', async () => {
+test('a slice counts as lost if the connection is lost before the reply, even after the request has timed out, but not if Redis replies with an error', async () => {
   const { scripts, sent } = heldScripts()
   const lost: string[] = []
   const slice = (name: string): Ask => ({ mode: 'up-to', counter, units: 20, onUnknownOutcome: () => lost.push(name) })

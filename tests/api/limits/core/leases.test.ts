@@ -12,7 +12,7 @@ import { modelOf } from './model.ts'
 
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
 const US_PER_MS = 1_000
-/** The target in docs/services/limits.md#targets, as a share of the limit. */
+/** The accuracy target in docs/services/limits.md#targets: the maximum deviation, as a share of the limit. */
 const ACCURACY = 0.05
 const RUN_WINDOWS = 2
 /** How long a new instance takes to learn its share of a counter's requests. */
@@ -62,7 +62,7 @@ describe('accuracy', () => {
   })
 
   test.each([1, 2, 4])(
-    '%i instances with leases admit as much as one exact limiter, within a twentieth of the limit per window',
+    '%i instances with leases admit as many requests as one exact limiter, within a twentieth of the limit per window',
     async (count) => {
       await fc.assert(
         fc.asyncProperty(limits, load, fc.integer({ min: 0, max: 999_999 }), async (limit, stretches, offset) => {
@@ -116,7 +116,7 @@ test.each([4, 8, 16])(
           const unspent = system.exact.takenOf(counter.key) - admitted
           if (passed > LEARNING_MS * US_PER_MS) mostUnspent = Math.max(mostUnspent, unspent)
         }
-        // A call of expect for each of a million requests would take most of the time.
+        // The test calls expect once per run. A call for each of a million requests would take most of the time.
         expect(mostUnspent).toBeLessThanOrEqual(ACCURACY * (limit.limit + limit.burst))
       }),
       { numRuns: 6, examples: [[{ limit: 18_282, windowSeconds: 1, burst: 300 }, 1.5, 1]] },
@@ -362,7 +362,7 @@ test('a late refusal of an early request does not overwrite newer information ab
   const { store, held } = heldStore(exact.store)
   const leased = leasedCounters({ store, monotonic: () => clock.ms })
   const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 0 })
-  // Requests more units than are left. The test delivers the refusal later.
+  // Requests more units than the limit allows. The test delivers the refusal later.
   const refused = leased.decide([{ mode: 'hard', counter, units: 2_000 }])
   const [late] = held.splice(0)
   const take = async () => {

@@ -29,8 +29,8 @@ test('the middleware limits a Hono app, even while Redis is unreachable', async 
   app.get('/free', (c) => c.text('free'))
   const get = (path: string, remoteAddress = '192.0.2.1') => app.request(path, {}, { incoming: { socket: { remoteAddress } } })
 
-  // While Redis is connecting or replies late, the process decides with its own counts, and may admit more requests
-  // than the limit. The test therefore polls until a request is refused.
+  // Until the client is connected to Redis, and whenever Redis replies late, the process decides with its own counts.
+  // It may then admit more requests than the limit allows. The test therefore polls until a request is refused.
   await expect.poll(async () => (await get('/api/hello')).status, SOON).toBe(429)
   const refused = await get('/api/hello')
   expect(await refused.json()).toMatchObject({ error: 'rate_limit_exceeded', limit: 2, window: '3600s' })
@@ -47,7 +47,7 @@ test('the middleware limits a Hono app, even while Redis is unreachable', async 
   expect((await Promise.all(others)).map(({ status }) => status)).toEqual([200, 200, 429])
 })
 
-test('Redis decides by a rule with the longest window, and a longer window is refused when the app starts', async () => {
+test('Redis can decide by a rule with the longest allowed window, and a longer window is refused when the app starts', async () => {
   const redis = new Redis(await testStack().redis())
   onTestFinished(() => redis.disconnect())
   const failures: string[] = []

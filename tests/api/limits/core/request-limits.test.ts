@@ -321,8 +321,8 @@ test('limits are enforced while Redis does not respond, and the number of affect
   expect(warnings).toHaveLength(2)
   second()
   expect(warnings).toEqual([warned(1), warned(4), warned(1)])
-  // Since the last warning, there was no request that Redis did not decide. The timer has therefore stopped, and the
-  // next such request is reported immediately.
+  // Redis has decided all requests since the last warning. The timer has therefore stopped, and the next request that
+  // is decided without Redis is reported immediately.
   second()
   expect(timers).toEqual([])
   await get('/api/v1/things')

@@ -157,7 +157,7 @@ test('the thread drops a search whose deadline has passed', () => {
   expect(answerQuery(broken, query, 0)).toEqual({ id: 1, failure: 'the index is broken' })
 })
 
-test('a thread that has ended is started again after a pause, and the pauses grow until a thread answers', async () => {
+test('a thread that has ended is replaced after a pause, and the pauses grow until a thread answers', async () => {
   const index = await opened()
   const search = index.search(VECTOR, 1, 'product')
   await sent()
@@ -211,7 +211,7 @@ test('a thread that answers nothing for ten seconds is replaced, even if it cann
   expect(await next).toEqual([{ key: 22, value: 0.5 }])
 })
 
-test('a thread that does not open the index is replaced, even if it cannot be terminated', async () => {
+test('a thread that does not open the index in time is replaced, even if it cannot be terminated', async () => {
   const index = await opened()
   threads[0].emit('exit', 1)
   fire(1_000)
@@ -248,7 +248,7 @@ test('an index whose thread refuses the file or does not start is not opened', a
   expect([timers, logged]).toEqual([[], []])
 })
 
-test('an index closes after its last search, and its thread is not started again', async () => {
+test('an index closes after its last search, and its thread is not replaced', async () => {
   const index = await opened()
   const search = index.search(VECTOR, 1, 'product')
   await sent()

@@ -87,7 +87,7 @@ describe('a JSON body', () => {
     await fc.assert(property, { numRuns: 300 })
   })
 
-  it('is refused whenever JSON.parse refuses it, and otherwise only because of its content', async () => {
+  it('is refused if JSON.parse refuses it, and otherwise only if its content is missing, empty, repeated or not a string', async () => {
     const fragments = [
       '{',
       '}',
@@ -178,7 +178,7 @@ describe('a JSON body', () => {
 })
 
 describe('the size of the content', () => {
-  it("is at most 10 MiB of UTF-8 regardless of the body's size, and reading stops there", async () => {
+  it("is at most 10 MiB of UTF-8 regardless of the body's size, and the rest of longer content is not read", async () => {
     const whole = 'é'.repeat(MAX_CONTENT_BYTES / 2)
     const form = (content: string) => `--b\r\nContent-Disposition: form-data; name="content"\r\n\r\n${content}\r\n--b--\r\n`
     for (const [type, body] of [
@@ -276,7 +276,7 @@ describe('a form', () => {
 
   it('is parsed as FormData encodes it, with the content as a field or as a file', async () => {
     const property = fc.asyncProperty(anyText, anyText, pieceSizes, fc.boolean(), async (content, title, size, asFile) => {
-      // Replaces line ends in fields, because FormData encodes them as CRLF. It leaves files unchanged.
+      // FormData encodes line ends in fields as CRLF, but leaves files unchanged. The fields thus contain no line ends.
       const value = asFile ? content : content.replaceAll(/[\r\n]/g, ' ')
       const name = title.replaceAll(/[\r\n]/g, ' ')
       const [type, body] = await formBody([

@@ -32,7 +32,7 @@ describe('the language of a text', () => {
     expect(detectLanguage(text)).toBe(PLAINTEXT)
   })
 
-  it('is plaintext if there are fewer than two matches', () => {
+  it('is plaintext if the patterns of every language match at most once', () => {
     expect(detectLanguage('#!/bin/bash')).toBe(PLAINTEXT)
     expect(detectLanguage('#!/bin/bash\necho hi')).toBe('bash')
   })

@@ -33,7 +33,7 @@ describe('the grams that a match must contain', () => {
     expect(requirementOf(pattern)).toEqual(requirement)
   })
 
-  it('are not guessed if the pattern contains an unknown escape, which causes an error', () => {
+  it('are not guessed if the pattern contains an unknown escape: an error is thrown instead', () => {
     expect(() => requirementOf(/\x41/)).toThrow('is not understood')
   })
 })

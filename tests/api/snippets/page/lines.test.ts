@@ -67,8 +67,8 @@ describe('the page', () => {
     const ofBreaks = codeOf(breaks)
     expect(ofBreaks.length).toBeLessThan(4_000_000)
     expect(textOf(ofBreaks)).toBe(breaks)
-    // Highlighting this text takes a few milliseconds, but the page would have 16 GB if every line repeated the open
-    // spans.
+    // Highlighting this text takes a few milliseconds, but the size of the page would be 16 GB if every line repeated
+    // the open spans.
     const nested = `${'`${'.repeat(3_000)}${'\n'.repeat(100_000)}end`
     const ofNested = codeOf(hljs.highlight(nested, { language: 'javascript', ignoreIllegals: true }).value)
     expect(ofNested.length).toBeLessThan(4_000_000)

@@ -14,7 +14,7 @@ const random = seededRandom(5)
 const draw = (most: number) => Array.from({ length: RECORDS }, () => integer(random, most))
 
 /**
- * Runs the loop's job over an input.
+ * Runs a job of the bare loop over an input.
  * @returns 'ok', or the verifier's first fault
  */
 function run(job: LoopJob, input: JobInput): string {
