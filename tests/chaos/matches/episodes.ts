@@ -24,8 +24,8 @@ export interface Actors {
 }
 
 /**
- * The rare kinds of requests, each with an episode that sends it. An episode `unmatched` sends its request only once two
- * users match, which they can do after the recovery, unless one of them has blocked the other.
+ * The rare kinds of requests, each with an episode that sends it. An episode `unmatched` sends its request only once
+ * two users match, which they can do after the recovery, unless one of them has blocked the other.
  */
 const SENT_BY: Partial<Record<RequestKind, EpisodeKind>> = {
   rewind: 'rewound',
