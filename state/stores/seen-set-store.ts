@@ -50,7 +50,7 @@ export interface SeenSetStore<K, I> extends EngineStore {
   add(key: K, item: I, time: number): boolean
   has(key: K, item: I, now: number): boolean
   /**
-   * Returns the number of items that the set remembers. The number excludes new items that were mistaken for seen
+   * Returns the number of items that the set remembers. The number may exclude new items that were mistaken for seen
    * items, and may count a renewed item twice. Reads the whole set.
    */
   size(key: K, now: number): number
@@ -156,7 +156,9 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     })
   }
 
-  /** Keys that are objects are equal when their encoded bytes are equal. */
+  /**
+   * Returns an id that is the same for equal keys. Keys that are objects are equal when their encoded bytes are equal.
+   */
   function idOf(key: K): unknown {
     return typeof key === 'object' ? pagesOfSet(rowCodec, key).toString('latin1') : key
   }
