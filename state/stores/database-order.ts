@@ -1,4 +1,4 @@
-/** The part of a cache entry that sorting needs. */
+/** The property of a cache entry that sorting needs. */
 interface Keyed {
   readonly key: unknown
 }

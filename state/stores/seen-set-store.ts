@@ -122,7 +122,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   /** Sets that may have more than the first page. Their other pages are read together with the first one. */
   const spread = new Set<unknown>()
   /**
-   * Sets of which a page other than the first was changed since the last flush (`added`), or before a flush that is not
+   * Sets in which a page other than the first was changed since the last flush (`added`), or before a flush that is not
    * committed yet (`flushed`).
    */
   let added = new Set<unknown>()
@@ -383,7 +383,7 @@ function copyOf(runs: Page): Page {
   return runs.map(({ start, fingerprints }) => ({ start, fingerprints: [...fingerprints] }))
 }
 
-/** Returns the page of a row. Rows that only bound scans are never stored. */
+/** Returns the set and the page to which a row belongs. Bounds of scans are never stored as rows. */
 function pageOf<K>(row: SeenSetRow<K>): { readonly key: K; readonly page: number } {
   if (row.kind === 'due-from') throw new Error('unexpected: the store contains a scan bound as a row')
   return { key: row.key, page: row.page }

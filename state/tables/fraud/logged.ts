@@ -8,7 +8,7 @@ export interface LoggedTransaction
     TxnScored,
     'request' | 'ip' | 'features' | 'decision' | 'reason' | 'requires_3ds' | 'ml_scores' | 'policy_version' | 'scored_at'
   > {
-  /** Null while there is none. */
+  /** Null while the transaction has no verdict. */
   readonly verdict: FraudVerdict | null
 }
 
