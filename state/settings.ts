@@ -48,9 +48,9 @@ export const stateSettings = settingsFragment({
     ),
     OPENSEARCH_SHARDS: documented(
       wholeNumber(1, 1_024).prefault('1'),
-      'shards of new search indexes; a new value takes effect at the next rebuild',
+      'number of shards of a new search index; a new value takes effect at the next rebuild',
     ),
-    OPENSEARCH_REPLICAS: documented(wholeNumber(0, 10).prefault('0'), 'additional copies of each shard of new search indexes'),
+    OPENSEARCH_REPLICAS: documented(wholeNumber(0, 10).prefault('0'), 'number of additional copies of each shard of a new search index'),
     BLOBS_URL: documented(location.optional(), 'where large content is stored: a `file:` or `s3:` URL', '`data/blobs` in `MILLRACE_HOME`'),
     IMAGES_URL: documented(
       location.optional(),

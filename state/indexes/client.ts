@@ -29,7 +29,7 @@ export interface SearchAnswer {
 export interface SearchClient {
   /**
    * @throws TargetUnavailableError when there is no complete answer (for example because the request was aborted), when
-   * the answer is a redirect, or when the server is overloaded or fails; a retry may help
+   * the answer is a redirect or larger than `maxBytes`, or when the server is overloaded or fails; a retry may help
    */
   call(call: SearchCall): Promise<SearchAnswer>
 }

@@ -75,7 +75,7 @@ export function builderAlias(index: string, token: string): string {
 }
 
 const BUILDER = '.builder.'
-/** Query parameter that limits an index's description to the needed parts. */
+/** Query parameter that limits the description of an index to its aliases and its `IndexOrigin`. */
 const FACTS = 'filter_path=*.aliases,*.mappings._meta'
 const CREATE_TIMEOUT_MS = 60_000
 /**
@@ -168,7 +168,7 @@ export function indexFamily<K, V>(index: Index<K, V>, client: SearchClient, layo
   }
 
   const addition = (of: string, alias: string) => ({ add: { index: of, alias } })
-  /** Makes the whole change fail if the index does not have the alias. */
+  /** Returns an action that removes an alias. If the index does not have the alias, the whole change fails. */
   const removal = (of: string, alias: string) => ({ remove: { index: of, alias, must_exist: true } })
 
   async function publish(complete: string, token: string, former: string | undefined): Promise<boolean> {

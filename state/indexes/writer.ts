@@ -31,7 +31,7 @@ export interface PositionStamp {
   readonly primaryTerm: number
 }
 
-/** Result of a call when the index, or the alias of the process that fills it, no longer exists. */
+/** Result of a call when the index, or the alias through which the writer uses it, no longer exists. */
 export const INDEX_GONE = Symbol('index gone')
 /** Result of `putPosition` when another process has written the position in the meantime. */
 export const POSITION_MOVED = Symbol('position moved')
@@ -75,7 +75,7 @@ export interface WritePace {
   readonly inTurn: <T>(send: () => Promise<T>) => Promise<T>
 }
 
-/** Two bulks at a time, so that the server receives the next bulk while it processes one. */
+/** Sends two bulks at a time, so that the server receives the next bulk while it processes the current one. */
 export const FULL_PACE: WritePace = { bulksInFlight: 2, documentsPerBulk: 1_000, inTurn: (send) => send() }
 const MAX_BULK_BYTES = 5 * 1024 * 1024
 const BULK_TIMEOUT_MS = 60_000

@@ -15,9 +15,9 @@ const CONNECT_TIMEOUT_MS = 2_000
  */
 export const SILENT_SOCKET_MS = 2_000
 /**
- * Maximum number of times that a cluster may send a script elsewhere: to the node that now has the slot, and from there
- * to the node to which the slot is moving. By default, ioredis also repeats a script for 1.6 s while its slot is
- * moving, and during this time it sends no other script to the node.
+ * Maximum number of times that ioredis sends a script again after an error reply of a cluster. Two are enough: to the
+ * node that now has the slot, and from there to the node to which the slot is moving. With its default of 16, ioredis
+ * repeats a script for up to 1.6 s while its slot is moving, and sends no other script to the node during this time.
  */
 const MAX_REDIRECTIONS = 2
 const RECONNECT_STEP_MS = 20

@@ -6,10 +6,7 @@
 const PASSING =
   /^(ERR Script attempted to access a non local key|LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS|MOVED|ASK|UNBLOCKED|NOSCRIPT)\b/
 
-/**
- * Names of errors that show a bug in the program, so that a repeated command would fail again. Connection failures have
- * different names.
- */
+/** Names of errors that show a bug in the program, which no retry can fix. Connection failures have different names. */
 const BUGS: ReadonlySet<string> = new Set(['RangeError', 'TypeError', 'ReferenceError', 'SyntaxError'])
 
 /**
@@ -27,7 +24,7 @@ export function isPassingError({ name, message }: Error): boolean {
  */
 const ABOUT_SLOT = /^(ERR Script attempted to access a non local key|TRYAGAIN|ASK)\b/
 
-/** Returns true if the error only concerns one slot, so that the same node can still use its other slots. */
+/** Returns true if the error concerns only one slot, so that the node can still use its other slots. */
 export function isAboutSlot({ name, message }: Error): boolean {
   return name === 'ReplyError' && ABOUT_SLOT.test(message)
 }

@@ -1,7 +1,7 @@
 import keySlot from 'cluster-key-slot'
 import type { ScriptClient } from './run-script.ts'
 
-/** The part of `Cluster` that lists the servers of each hash slot, the master first. */
+/** The client of a cluster. `slots` contains the servers of each hash slot, the master first. */
 interface ClusterClient extends ScriptClient {
   readonly slots: readonly (readonly string[] | undefined)[]
 }

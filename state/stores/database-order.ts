@@ -1,4 +1,4 @@
-/** The part of a cache entry that sorting needs. */
+/** The property of a cache entry that sorting needs. */
 interface Keyed {
   readonly key: unknown
 }
@@ -8,8 +8,8 @@ const FEW_KEYS = 32
 /** Number of entries that an index of 16 bits can address. Transactions rarely change more keys. */
 const MOST_KEYS = 2 ** 16
 /**
- * Number of characters in a group, which is compared at once. At 7 bits each, they fit into the 53 bits of a number
- * together with the index.
+ * Number of characters in a group. The characters of a group are compared in one step: at 7 bits each, they fit into
+ * the 53 bits of a number together with the 16-bit index of the entry.
  */
 const COMPARED_UNITS = 5
 /** Number of different character codes. All characters outside of ASCII count as the last code. */
@@ -63,7 +63,9 @@ function sortEqual<E extends Keyed>(entries: E[], ranks: Float64Array, start: nu
   }
 }
 
-/** Returns where the prefix that all keys share ends, in characters. The keys are known to be equal up to `start`. */
+/**
+ * Returns the length of the prefix that all keys share, in characters. The keys are known to be equal up to `start`.
+ */
 function commonEnd(entries: readonly Keyed[], start: number): number {
   const first = entries[0].key as string
   let end = first.length
@@ -76,7 +78,10 @@ function commonEnd(entries: readonly Keyed[], start: number): number {
   return end
 }
 
-/** Returns the first characters of a key starting at `from`, packed into a number that sorts like them. */
+/**
+ * Returns the group of characters of a key that begins at `from`, packed into a number. The numbers sort like the
+ * groups.
+ */
 function rankOf(key: string, from: number): number {
   let rank = 0
   for (let unit = from; unit < from + COMPARED_UNITS; unit++)

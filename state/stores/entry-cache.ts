@@ -55,7 +55,7 @@ export interface EntryCacheOptions<K, V> {
 }
 
 /**
- * The part that keyed stores and timer stores share: a cache of entries that were read or changed, and the list of
+ * What keyed stores and timer stores have in common: a cache of entries that were read or changed, and the list of
  * changes that are not written yet.
  */
 export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 'logged' | 'trackChanges' | 'checkChanges'> {
@@ -69,7 +69,9 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
   prefetch(key: K): void
   /** Returns the entry of a key. Reads the entry if it is not cached. */
   entry(key: K): Entry<K, V>
-  /** Returns the entry of a key. An entry that is new or not loaded yet gets the value, which the caller has read. */
+  /**
+   * Returns the entry of a key. An entry that is new or not loaded yet gets `value`, which the caller has read itself.
+   */
   known(key: K, value: V): Entry<K, V>
   /** Returns the entry of a key if it is cached. The call does not count as a use of the entry. */
   peek(key: K): Entry<K, V> | undefined

@@ -31,8 +31,8 @@ export class StateUnavailable extends Error {
 }
 
 /**
- * Searches the causes of an error for damage, because the engine wraps an error in another error that names the place
- * where it occurred.
+ * Returns the first StateCorrupted among an error and its causes; undefined if there is none. The causes are searched
+ * because the engine wraps an error in another that names the failed processor.
  */
 export function corruptionIn(error: unknown): StateCorrupted | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof StateCorrupted) return cause

@@ -107,14 +107,14 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   const scratch = byteWriter()
   let encodeValue: Encode<V> | undefined
   const rowKeys = rowKeysOf(options.key)
-  // Text keys save encoding the keys again for each lookup, and make the store write its rows in key order.
+  // With text keys, the store does not encode a key again for each lookup, and writes its rows in key order.
   const rows = keyedStore<string, Row<V>>(name, {
     key: bytesAsText,
     value: rowsOf(avroValue<StoredRow<V>>(storedRow(options.value))),
     logged: options.logged,
     cacheBytes: options.cacheBytes,
   })
-  /** The index rows that collect the keys of a segment until the next commit. */
+  /** The open index row of each segment. It collects the segment's keys until the next commit. */
   const openIndexes = new Map<number, Row<V>>()
   /** The number of the next index row of each segment. */
   const nextNumbers = new Map<number, number>()
@@ -291,7 +291,10 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   })
 }
 
-/** Returns the first number after `from` for which a condition holds, by exponential search. */
+/**
+ * Finds a number after `from` for which a condition holds, by exponential search. The result is the first such number
+ * if the condition also holds for all numbers after the first one.
+ */
 function firstAfter(from: number, holds: (number: number) => boolean): number {
   let below = from
   let step = 1
@@ -329,7 +332,7 @@ function listedAt(keys: string, at: number): string {
 }
 
 /**
- * Inserts a value by its time.
+ * Inserts a value into a list that is sorted by time, after all values of the same time.
  * @returns the index of the inserted value
  */
 function insert<V>(values: Buffered<V>[], buffered: Buffered<V>): number {
@@ -359,7 +362,7 @@ function rowsOf<V>(format: ValueFormat<StoredRow<V>>): ValueFormat<Row<V>> {
   }
 }
 
-/** A codec that turns bytes into text with one character per byte. The text sorts like the bytes. */
+/** A codec for text in which each character stands for one byte. The texts sort like the bytes. */
 const bytesAsText: Codec<string> = {
   encode(text, out) {
     out.reserve(text.length)

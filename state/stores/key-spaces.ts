@@ -8,8 +8,8 @@ export const PREFIX_BYTES = 4
 const DIRECTORY_SPACE = 0
 
 /**
- * Increment this when the format of keys or of the directory changes. State in an older format is deleted and restored
- * from the changelogs.
+ * Increment this when the format of keys or of the directory changes. State in a different format is deleted and
+ * restored from the changelogs.
  */
 export const FORMAT_VERSION = 1
 

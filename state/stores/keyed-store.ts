@@ -35,8 +35,8 @@ const ROLL_KEY_BYTES = Buffer.from(ROLL_KEY)
 
 /**
  * Stores one object per key. Values are cached in decoded form. While a value is cached, `get` returns the object that
- * was `put`, so modify this object only if you `put` it again in the same call. Keys that are objects (buffers,
- * composite keys) are compared by their encoded bytes and must not be modified afterwards.
+ * was `put`, so modify this object only if you `put` it again in the same call of your processor. Keys that are objects
+ * (buffers, composite keys) are compared by their encoded bytes and must not be modified afterwards.
  */
 export interface KeyedStore<K, V> extends EngineStore {
   readonly lookup: StoreLookup<K, V>

@@ -10,8 +10,8 @@ interface MemoryColumn extends Omit<StateColumn, 'put' | 'scrub'> {
 }
 
 /**
- * The written data. A second backend on the same disk finds everything that a killed process has written, but not its
- * open batches.
+ * The written data. To simulate a killed process, open a second backend on the same disk. It finds everything that the
+ * first backend has written, but not the content of its open batches.
  */
 export interface MemoryDisk {
   readonly columns: Map<string, MemoryColumn>

@@ -150,7 +150,7 @@ export class PackedRows {
     return row
   }
 
-  /** Replaces the value of a row. The bytes may belong to another row of this table. */
+  /** Sets the value of a row. The bytes may belong to another row of this table. */
   setValue(row: number, value: Uint8Array, start: number, end: number): void {
     const at = row * FIELDS
     // The bytes are copied before the fields of the row change, because `#append` may move the values of all rows.

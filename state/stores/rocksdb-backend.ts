@@ -152,8 +152,8 @@ function rocksdbBackend(binding: RocksdbBinding, live: LiveDatabase, directory: 
       rmSync(databaseFolder(folder, next), { recursive: true, force: true })
       throw stateError(`rewriting the state in ${folder}`, error)
     }
-    // The native code aborts the process if an iterator is used after its database was closed. A time handler that
-    // visits all rows in small steps may keep an iterator open for seconds.
+    // The native code aborts the process if an iterator is used after its database was closed, so the iterators must be
+    // closed first. A time handler that visits all rows in small steps may keep an iterator open for seconds.
     await Promise.race([live.iteratorsClosed(old), closing.promise])
     await closeDatabase(binding, old)
     removeOtherGenerations(folder, next)

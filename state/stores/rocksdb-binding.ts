@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 
 /**
  * The functions of the native binding that the backend calls directly. The package's wrapper class is too slow for the
- * hot path: it adds a promise or callback per operation, and an options object in which the binding looks up names for
+ * hot path: it adds a promise or callback per operation, and an options object whose properties the binding reads for
  * every key.
  */
 export interface RocksdbBinding {

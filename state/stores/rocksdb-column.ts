@@ -47,7 +47,10 @@ const NO_LIMIT = -1
  */
 const FETCH_BYTES = 256 * 1024
 
-/** Creates one store's view of the database, which adds and removes the prefix of the key space. */
+/**
+ * Creates one store's view of the database. It adds the prefix of the key space to each key, and removes the prefix
+ * from the keys that it returns.
+ */
 export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (error: unknown) => Error): StateColumn {
   const { binding, live, open, keys, values } = shared
 

@@ -11,7 +11,7 @@ const SLICE_MS = 4
 const PAUSE_MS = 8
 /** Pause between slices while the copy catches up. With a longer pause, it would fall behind again. */
 const SHORT_PAUSE_MS = 1
-/** Greater than every key: each key begins with the 4-byte number of its key space, which is never 0xffffffff. */
+/** An end after all keys: each key begins with the 4-byte number of its key space, which is never 0xffffffff. */
 const END = Buffer.alloc(5, 0xff)
 
 /** Decides between slices whether the work continues. */

@@ -38,7 +38,9 @@ export interface SharedDatabase {
 }
 
 interface OpenBatch extends StateBatch {
-  /** The batch of the database. It is taken from the spare batches when it is first used. */
+  /**
+   * The batch of the binding. When it is first used, it is taken from the spare batches, or created if there are none.
+   */
   readonly batch: Batch
 }
 

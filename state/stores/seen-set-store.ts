@@ -50,7 +50,7 @@ export interface SeenSetStore<K, I> extends EngineStore {
   add(key: K, item: I, time: number): boolean
   has(key: K, item: I, now: number): boolean
   /**
-   * Returns the number of items that the set remembers. The number excludes new items that were mistaken for seen
+   * Returns the number of items that the set remembers. The number may exclude new items that were mistaken for seen
    * items, and may count a renewed item twice. Reads the whole set.
    */
   size(key: K, now: number): number
@@ -122,7 +122,7 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
   /** Sets that may have more than the first page. Their other pages are read together with the first one. */
   const spread = new Set<unknown>()
   /**
-   * Sets of which a page other than the first was changed since the last flush (`added`), or before a flush that is not
+   * Sets in which a page other than the first was changed since the last flush (`added`), or before a flush that is not
    * committed yet (`flushed`).
    */
   let added = new Set<unknown>()
@@ -156,7 +156,9 @@ export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>):
     })
   }
 
-  /** Keys that are objects are equal when their encoded bytes are equal. */
+  /**
+   * Returns an id that is the same for equal keys. Keys that are objects are equal when their encoded bytes are equal.
+   */
   function idOf(key: K): unknown {
     return typeof key === 'object' ? pagesOfSet(rowCodec, key).toString('latin1') : key
   }
@@ -381,7 +383,7 @@ function copyOf(runs: Page): Page {
   return runs.map(({ start, fingerprints }) => ({ start, fingerprints: [...fingerprints] }))
 }
 
-/** Returns the page of a row. Rows that only bound scans are never stored. */
+/** Returns the set and the page to which a row belongs. Bounds of scans are never stored as rows. */
 function pageOf<K>(row: SeenSetRow<K>): { readonly key: K; readonly page: number } {
   if (row.kind === 'due-from') throw new Error('unexpected: the store contains a scan bound as a row')
   return { key: row.key, page: row.page }

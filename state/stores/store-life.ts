@@ -1,8 +1,8 @@
 import type { EngineStore } from './store.ts'
 
 /**
- * Returns what the engine uses of a store. A store that wraps `inner` passes this on, and adds the methods for
- * processors.
+ * Returns the members of `inner` through which the engine uses it. A store that wraps `inner` reuses them, and adds the
+ * methods for processors.
  */
 export function storeLife(inner: EngineStore): EngineStore {
   return {

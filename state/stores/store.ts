@@ -168,7 +168,8 @@ export interface StateColumn {
  */
 export interface StateBackend {
   /**
-   * Opens the topology's part of the database: its stores and positions. Returns the same session for the same name.
+   * Opens the topology's part of the database: its stores and positions. Returns the same session for the same
+   * topology.
    */
   session(topology: string): StateSession
   /**

@@ -66,7 +66,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
   const entries = entryCache<K, TimerState>({ name, key: keys, cacheBytes: options.cacheBytes, encodeReadKey, read, write })
   let values: Codec<number>
   let column: StateColumn
-  /** No row under BY_TIME has an earlier time. A scan from here skips the tombstones of fired timers. */
+  /** No row under BY_TIME has an earlier due time. A scan from here skips the tombstones of fired timers. */
   let firstRow = 0
 
   function encodeReadKey(key: K, out: ByteWriter): void {
@@ -198,7 +198,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     loadPrefetched: entries.loadPrefetched,
     schedule(key, time) {
       if (!(Number.isSafeInteger(time) && time >= 0)) throw new RangeError(`store ${name}: ${time} is not a valid time in epoch ms`)
-      // Adding zero turns -0 into 0, because -0 would sort after all other times.
+      // Adding zero turns -0 into 0. Otherwise, the row of -0 would sort after all other rows.
       set(entries.entry(key), time + 0)
     },
     cancel(key) {

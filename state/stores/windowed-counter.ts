@@ -23,8 +23,9 @@ const windowedCounterSchema: AvroSchema = {
 }
 
 /**
- * Creates the value format of windowed counter stores. State and changelogs number buckets from the newest one; in
- * memory, they are numbered from the oldest.
+ * Creates the value format of windowed counter stores. State and changelogs contain the number of the newest bucket,
+ * and the distance of each bucket from the previous one. In memory, `Buckets` contains the number of the oldest bucket,
+ * and the distance of each bucket from the oldest.
  */
 export function windowedCounterValue(): ValueFormat<Buckets> {
   const stored = avroValue<WindowedCounter>(windowedCounterSchema)

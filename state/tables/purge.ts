@@ -19,8 +19,8 @@ export interface Purged {
   /** Number of removed rows. */
   readonly removed: number
   /**
-   * True if the run has found unchecked rows that erase others. `removed` may nevertheless be 0, because ClickHouse may
-   * have removed the erased rows itself while it merged parts.
+   * True if, among the rows that were not checked yet, the run has found rows that erase others. `removed` may
+   * nevertheless be 0, because ClickHouse may have removed the erased rows itself while it merged parts.
    */
   readonly hasErased: boolean
 }

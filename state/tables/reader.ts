@@ -9,7 +9,7 @@ const MAX_MEMORY_BYTES = 512 * 1024 * 1024
 /** Number of threads per query. It is small, so that a few slow queries do not take all cores of a node. */
 const MAX_THREADS = 2
 
-/** The part of a ClickHouse client that readers use. */
+/** The method of a ClickHouse client that readers use. */
 export interface TableReader {
   query(request: {
     query: string

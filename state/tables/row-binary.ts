@@ -20,7 +20,7 @@ export interface InsertSource {
 
 /**
  * Rows of one insert in ClickHouse's RowBinary format: the values of each row, one after another, in the order of the
- * declared columns. `endRow` adds the columns that every table has. Numbers are little-endian.
+ * table's `binaryColumns`. `endRow` adds the columns that every table has. Numbers are little-endian.
  */
 export class RowBinary {
   readonly source: InsertSource
@@ -110,7 +110,7 @@ export class PlainValues {
     this.raw(bytes, start, end)
   }
 
-  /** Begins an array of this length. Its items must follow. */
+  /** Writes the length of an array or a string. The items or bytes must follow. */
   length(length: number): void {
     const out = this.#out
     out.reserve(MAX_LENGTH_BYTES)

@@ -49,7 +49,7 @@ export interface TableDefinition<K, V> {
 /** A table whose rows are inserted as JSON. */
 export interface Table<K, V> extends TableDefinition<K, V> {
   /**
-   * Returns the rows of one record; may be empty. All rows of a record must be in one partition of the table.
+   * Returns the rows of one record, if it has any. All rows of a record must be in one partition of the table.
    * @param value null for a tombstone
    */
   rowsOf(key: K, value: V | null): readonly Row[]
@@ -64,8 +64,8 @@ export interface BinaryTable<K, V> extends TableDefinition<K, V> {
   /** The names of the columns that `writeRows` writes, in this order. */
   readonly binaryColumns: readonly string[]
   /**
-   * Writes the rows of one record, and ends each row with `endRow(offset)`; may write none. All rows of a record must
-   * be in one partition of the table.
+   * Writes the rows of one record, if it has any, and ends each row with `endRow(offset)`. All rows of a record must be
+   * in one partition of the table.
    */
   writeRows(key: K, value: V, offset: number, rows: RowBinary): void
 }

@@ -57,8 +57,9 @@ export function withChallenger<V extends FileVersion>(
 }
 
 /**
- * Restores the previous champion, or the state before the first champion. Returns undefined when there is nothing to
- * restore. The replaced champion can be promoted again as long as it is among the newest versions.
+ * Restores the previous champion, or the state before the first champion. If the restored version was the challenger,
+ * there is no challenger afterwards. Returns undefined when there is nothing to restore. The replaced champion can be
+ * promoted again as long as it is among the newest versions.
  */
 export function rolledBack<V extends FileVersion>(history: VersionHistory<V>): VersionHistory<V> | undefined {
   const [before, ...earlier] = history.earlier

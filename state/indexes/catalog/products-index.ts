@@ -2,7 +2,9 @@ import type { CatalogDocument } from '../../../schemas/catalog/types.ts'
 import type { Index } from '../search-index.ts'
 import { PRODUCTS_INDEX, productSourceOf, productsMappings, productsSettings } from './products.ts'
 
-/** Products for search. Fed by `catalog-documents`; a document's id is its product_id. */
+/**
+ * The index that product searches use. It is filled from `catalog-documents`, and a document's id is its product_id.
+ */
 export const productsIndex: Index<string, CatalogDocument> = {
   name: PRODUCTS_INDEX,
   version: 4,

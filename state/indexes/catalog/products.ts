@@ -6,7 +6,8 @@ import { ceilingOf, qualityOf, storedRecency } from './relevance.ts'
 import { headOf, wordsOf } from './words.ts'
 
 /**
- * Name of the alias that searches use. The index is fed by `catalog-documents`, and a document's id is its product_id.
+ * Name of the alias that searches use. The index is filled from `catalog-documents`, and a document's id is its
+ * product_id.
  */
 export const PRODUCTS_INDEX = 'catalog-products'
 
@@ -24,12 +25,13 @@ export const productsSettings = {
   number_of_replicas: 0,
   // Searches find a change within a second.
   refresh_interval: '1s',
-  // A search requests one product more than fits on its page.
+  // A search requests one product more than fits on its page, to find out whether there is a next page.
   max_result_window: MOST_PAGED + 1,
   // A filter by a category lists the category and all of its subcategories.
   max_terms_count: MOST_CATEGORIES,
-  // A position and the documents up to it may be in different shards, so no shard may lose a write that it has
-  // acknowledged.
+  // A sink's position and the documents before it may be in different shards. Each shard therefore writes a change to
+  // its disk before it acknowledges the change. Otherwise, a crash could lose documents, but keep the position after
+  // them.
   translog: { durability: 'request' },
   analysis: {
     filter: {
@@ -125,8 +127,8 @@ export interface ProductSource
   /** Mean number of stars as shown, with one decimal; 0 if there are no reviews. */
   readonly rating: number
   /**
-   * Mean number of stars, computed as if every product also had some average reviews. Searches that sort by rating use
-   * this mean.
+   * Mean number of stars, computed as if every product had a fixed number of additional reviews with a medium rating
+   * (see `meanWithPrior`). Searches that sort by rating use this mean.
    */
   readonly rating_mean: number
   /** `rating`, rounded down to whole stars. */

@@ -3,7 +3,7 @@ export class MalformedPageError extends Error {
   override readonly name = 'MalformedPageError'
 }
 
-/** The place at which the next bits are written. All bits at and after this place must be zero. */
+/** A buffer, and the position at which the next bits are written. All bits from this position on must be zero. */
 export interface BitWriter {
   /** Position in bits. */
   at: number
@@ -50,8 +50,8 @@ export function writeUnary(writer: BitWriter, count: number): void {
 }
 
 /**
- * Writes a number of variable length, starting at the next whole byte. Each byte contains seven bits of the number, the
- * lowest bits first. Its eighth bit is set if another byte follows.
+ * Writes a number in a variable number of bytes, starting at the next whole byte. Each byte contains seven bits of the
+ * number, the lowest bits first. Its eighth bit is set if another byte follows.
  */
 export function writeVarint(writer: BitWriter, value: number): void {
   alignToByte(writer)

@@ -21,7 +21,9 @@ export function changedPages<K, I>(keys: Codec<K>): ChangedPages<K, I> {
   let changed: ChangedPage<K, I>[] = []
   let ofSets = new Map<unknown, Map<number, ChangedPage<K, I>>>()
 
-  /** Keys may be objects, which are equal when their encoded bytes are equal. */
+  /**
+   * Returns an id that is the same for equal keys. Keys that are objects are equal when their encoded bytes are equal.
+   */
   function idOf(key: K): unknown {
     if (typeof key !== 'object') return key
     bytes.length = 0

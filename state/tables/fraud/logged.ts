@@ -8,7 +8,7 @@ export interface LoggedTransaction
     TxnScored,
     'request' | 'ip' | 'features' | 'decision' | 'reason' | 'requires_3ds' | 'ml_scores' | 'policy_version' | 'scored_at'
   > {
-  /** Null while there is none. */
+  /** Null while the transaction has no verdict. */
   readonly verdict: FraudVerdict | null
 }
 
@@ -43,7 +43,7 @@ const BATCH_ROWS = 5_000
 /** Number of possible values of the hash by which the table is sorted. */
 const HASHES = 2n ** 64n
 /**
- * The number of transactions is estimated from a share of the hashes, since a day may have billions of transactions.
+ * Shares of the hashes that are counted to estimate the number of transactions, since a day may have billions of them.
  * The first share that contains enough transactions is used.
  */
 const COUNTED_SHARES = [2 ** -12, 2 ** -6, 1]
@@ -138,7 +138,7 @@ async function* batchesOf(reader: TableReader, { from, to, limit }: LoggedQuery,
   }
 }
 
-/** Returns the highest hash in the first `share` of the hash range, as text because it exceeds 2^53. */
+/** Returns the highest hash in the first `share` of the hash range, as text because it may exceed 2^53. */
 function lastHash(share: number): string {
   const bits = BigInt(SHARE_BITS)
   const count = (HASHES * BigInt(Math.round(share * 2 ** SHARE_BITS))) >> bits

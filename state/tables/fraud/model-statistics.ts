@@ -1,6 +1,6 @@
 import { readRows, type TableReader } from '../reader.ts'
 
-/** How many of the transactions that a model scored are in one bin of scores, by label. */
+/** The transactions in one bin of a model's scores, counted by label. */
 export interface ScoreCount {
   readonly model: string
   /** Mean score of the bin. */
@@ -49,8 +49,8 @@ const MOST_ROWS = 1_000_000
 const MAX_HASH = 2 ** 64
 
 /**
- * Counts the transactions that given versions of the models scored, by score and label. A transaction counts as fraud
- * if its newest verdict is fraud. All others count as normal, because most transactions never get a verdict.
+ * Counts the transactions that the given versions of the models scored, by score and label. A transaction counts as
+ * fraud if its newest verdict is fraud. All others count as normal, because most transactions never get a verdict.
  */
 const SCORES_QUERY = `
 WITH labels AS (
@@ -95,7 +95,7 @@ GROUP BY feature, is_now, bin`
 /** Number of bins of a feature: ten that the 9 quantiles separate, and one for missing values. */
 const FEATURE_BINS = 11
 
-/** Returns the highest hash of a transaction id in the sample, as text because it exceeds 2^53. */
+/** Returns the highest hash of a transaction id in the sample, as text because it may exceed 2^53. */
 export async function sampledHashes(tables: TableReader): Promise<string> {
   const [[count]] = await readRows<[number]>(tables, COUNT_QUERY, {})
   const share = Math.min(1, MOST_ROWS / Math.max(1, count))

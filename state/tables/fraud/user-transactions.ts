@@ -31,9 +31,9 @@ export interface UserTransactionsQuery {
 const LATE_DAYS = 7
 
 /**
- * Selects the transactions of a user. The index of users skips granules without the user's transactions, and the
- * conditions on `scored_at` skip the partitions of days on which no transaction of the period can have been scored. If
- * a transaction was scored several times, the first answer is selected.
+ * Selects the transactions of a user. The index of users lets ClickHouse skip granules without the user's transactions.
+ * The conditions on `scored_at` let it skip days that are too early or too late for the scoring of transactions of the
+ * period (see `LATE_DAYS`). If a transaction was scored several times, the first answer is selected.
  */
 const QUERY = `
 SELECT transaction_id, toUnixTimestamp64Milli(timestamp), amount, currency, amount_usd, payee_merchant_id, device_fp, ip_address,

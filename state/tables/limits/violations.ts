@@ -17,8 +17,8 @@ const PERIOD_GROWTH = 8
 /** The latest time that a DateTime can have. Rows from instances whose clock is ahead are in the first period. */
 const END_OF_TIME = 2 ** 32 - 1
 /**
- * A copy of the rows that is sorted by time, so that a page of the newest rows reads only these rows. The table itself
- * is sorted by rule and client, and serves queries for one rule and client.
+ * A copy of the rows that is sorted by time, so that a query for the newest rows reads only these rows. The table
+ * itself is sorted by rule and client, and serves queries for one rule and client.
  */
 const BY_TIME = `PROJECTION by_time (
   SELECT second, rule_id, client_id, method, path, action, estimate, limit_count ORDER BY second

@@ -81,7 +81,7 @@ export async function dropEarlierSnippets(client: ClickHouseClient, cluster: Clu
 }
 
 const SEARCH_SETTINGS = {
-  /** ClickHouse aborts searches that take more seconds than this, and the API responds with 503. */
+  /** Maximum duration of a search in seconds. ClickHouse aborts a longer search, and the API responds with 503. */
   max_execution_time: 3,
   /** All rows of a snippet have the same creation time, so they are in the same partition. */
   do_not_merge_across_partitions_select_final: 1,

@@ -11,7 +11,7 @@ const LEAST_ROW_BYTES = 4
 
 /** The current row. One object is reused for all rows. */
 export interface RareVolumeRow {
-  /** Position of the term in the bytes of the record. */
+  /** Start of the term's bytes in `RareVolumeBytes.buffer`. */
   termStart: number
   termEnd: number
   /** Start of the minute, epoch ms. */
