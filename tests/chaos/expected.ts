@@ -241,7 +241,7 @@ function closingFaults(payments: Log<Payment>, closings: Log<Closing>, timing: T
           ? [`partition ${partition} had ${count} payments at ${time}, but ${before.payments} before`]
           : []),
         ...(count > wanted.length ? [`partition ${partition} closed ${time} with ${count} payments, but only ${wanted.length} exist`] : []),
-        ...(count < there && !isDoubtful ? [`partition ${partition} closed ${time} with ${count} payments, but ${there} were there`] : []),
+        ...(count < there && !isDoubtful ? [`partition ${partition} closed ${time} with ${count} payments, but the log had ${there}`] : []),
       ]
     })
   })

@@ -444,7 +444,7 @@ describe('monitoring', () => {
     const wanted = rows
       .filter(([, alert]) => !/^(?:none|a sudden rise)\b/.test(alert))
       .flatMap(([names]) => [...names.matchAll(/(?<!log event )`([a-z_]+_[a-z]+)[`{]/g)].map(([, name]) => name))
-      // A log event is not a metric.
+      // Leaves out log events, which are not metrics.
       .filter((name) => !/^model_(?:refused|failed)$/.test(name) && !withoutRule.has(name))
     const used = rules.flatMap(({ expr }) => metricsIn(expr)).map((metric) => metric.replace(/^millrace_|_bucket$/g, ''))
     expect(wanted.length).toBeGreaterThan(25)

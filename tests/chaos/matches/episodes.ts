@@ -23,7 +23,7 @@ export interface Actors {
   readonly detector: Client
 }
 
-/** The rare kinds of requests, each with an episode that always sends it. */
+/** The rare kinds of requests, each with a kind of episode that always sends it. */
 const SENT_BY: Partial<Record<RequestKind, EpisodeKind>> = {
   rewind: 'rewound',
   block: 'blocked',
@@ -32,8 +32,8 @@ const SENT_BY: Partial<Record<RequestKind, EpisodeKind>> = {
 }
 
 /**
- * Returns an episode for each kind of request that was sent and never accepted. On a slow machine, all requests of a
- * rare kind may coincide with faults. After the recovery, such an episode shows whether the service accepts them.
+ * Returns an episode for each rare kind of request that was sent and never accepted. On a slow machine, all requests of
+ * a rare kind may coincide with faults. After the recovery, such an episode shows whether the service accepts them.
  */
 export function onlyRefused(episodes: readonly Episode[], asked: readonly Asked[]): Episode[] {
   const isOnlyRefused = (kind: string) =>

@@ -74,8 +74,8 @@ function canonical(value: unknown): string {
 }
 
 /**
- * Checks that the published statistics are those that the item had after one of its records, and that the later records
- * changed too little to be published.
+ * Checks that the published statistics are those that the item had after one of its records, and that the changes by
+ * later records are too small to require another publication.
  */
 function stats(item: string, records: readonly Logged<ItemActivity>[], { logs }: Evidence): string[] {
   const published = logs.itemStats.findLast(({ key }) => String(key) === item)?.value ?? undefined
