@@ -159,7 +159,7 @@ const tweets = Object.entries(COUNTS).flatMap(([term, count], place) =>
   Array.from({ length: count }, (_, i) => known(BigInt(1_000 * place + i), [term], HALF_PAST - MINUTE)),
 )
 const labelled = () => expectedLists(tweets, undefined, earlierLists(pastOf({ firstList: HALF_PAST - 2 * HOUR })))
-/** The right list of these tweets. The score of "new" is above that of "trending", although its count is lower. */
+/** The correct list for these tweets. The score of "new" is above that of "trending", although its count is lower. */
 const right = {
   viral: entryOf('viral', 30, { usual: USUAL.viral, label: 'Viral' }),
   new: entryOf('new', 25, { usual: EARLIER_MEAN, label: 'Viral' }),

@@ -226,7 +226,7 @@ function isIn(windowEnd: number): (occurrence: Occurrence) => boolean {
   return ({ minute }) => minute > last - WINDOW_MINUTES && minute <= last
 }
 
-/** Returns true for tweets that were in the log before the window was due, so that its lists must contain them. */
+/** Returns true for tweets that were in the log before the window was due, so its lists must contain them. */
 function isCertainIn(windowEnd: number): (occurrence: Occurrence) => boolean {
   return ({ acknowledgedAt }) => acknowledgedAt <= windowEnd + ARRIVAL_DELAY_MS
 }

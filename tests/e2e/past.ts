@@ -21,7 +21,10 @@ const QUOTIENTS = [40, 13.5, 4.5, undefined, 1.5, 0.5]
  * interpolation between hours would not be noticed.
  */
 const ODD_HOUR_FACTOR = 1.5
-/** Hours for which baselines have usual counts, relative to the start: from before the test to long after its end. */
+/**
+ * Range of hours for which baselines contain counts, relative to the hour one week before the start of the test. The
+ * range is much longer than a test.
+ */
 const HOURS_BEFORE = 2
 const HOURS_AFTER = 24
 /** Age of the first list in the regions that label terms from the start of the test. */

@@ -65,7 +65,8 @@ function blocks({ calls }: Evidence): string[] {
     const found: string[] = []
     const due = mine.find((block) => wasAnswered(block) && block.to + ENFORCED_AFTER_MS <= call.from)
     if (due !== undefined && !isBlocked && !isStale) found.push(`${described(call)}, but ${due.type} was blocked at ${due.to}`)
-    if (isBlocked && !mine.some((block) => block.from <= call.to)) found.push(`${described(call)}, but nobody has blocked it`)
+    if (isBlocked && !mine.some((block) => block.from <= call.to))
+      found.push(`${described(call)}, but no block request had been sent for its entities`)
     return found
   }
 
