@@ -44,8 +44,8 @@ export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver, 
   const startedAt = Date.now()
 
   /**
-   * Starts each request at its planned time, or later if too many are in progress, until `isOver` returns true. Uses one
-   * timer at a time, because a timer per request would keep the driver busy.
+   * Starts each request at its planned time, or later if too many are in progress, until `isOver` returns true. Uses
+   * one timer at a time, because a timer per request would keep the driver busy.
    */
   async function playAll(planned: readonly Planned[]): Promise<void> {
     const begun = new Set<Promise<void>>()
