@@ -53,7 +53,7 @@ function withoutChoice(event: unknown): unknown {
 
 /**
  * Checks that only events from the user's own lists count as choices. Even such an event need not count: the pipeline
- * may have read it before its list, or an item of the list may already have been chosen.
+ * may have read it before its list, or may no longer keep the item among the items that were shown and not chosen.
  */
 function choices(item: string, expected: readonly unknown[], is: readonly unknown[]): string[] {
   const wrong = is.findIndex((event, at) => (event as Choice).is_chosen === true && !(expected[at] as Choice | undefined)?.mayBeChosen)
