@@ -5,7 +5,7 @@ import { z } from 'zod'
 export interface ChaosConfig {
   /** Seed of all random decisions. The tests print it, so that a failed run can be repeated. */
   readonly seed: number
-  /** Number of rounds. In the test of the trends service, each round causes the incident of each part once. */
+  /** Number of rounds. In the test of the trends service, each round causes every incident once. */
   readonly rounds: number
   /** The parts to kill or the kinds of faults to apply; undefined for all. */
   readonly parts: readonly string[] | undefined

@@ -117,7 +117,7 @@ test('after an election that loses records, a reader continues where the log beg
 
   await second.kill()
   await third.start()
-  // The producer notices that its earlier records are gone. The record whose write revealed the loss stays in the log,
+  // The write of `d` fails, because the earlier records of the producer are gone. Nevertheless, `d` stays in the log,
   // because the producer uses no transactions.
   await expect(write(plain, 'd')).rejects.toMatchObject({ name: 'FencedError' })
   await plain.init()

@@ -95,8 +95,8 @@ test('a time that was closed before all payments in the log were counted is repo
     ]),
   })
   expect(judged([51, 1], [150, 1], [160, 2], [300, 3])).toEqual([])
-  expect(judged([51, 0], [300, 3])).toEqual([`partition ${merchant} closed 51 with 0 payments, but 1 were there`])
-  expect(judged([160, 1], [300, 3])).toEqual([`partition ${merchant} closed 160 with 1 payments, but 2 were there`])
+  expect(judged([51, 0], [300, 3])).toEqual([`partition ${merchant} closed 51 with 0 payments, but the log had 1`])
+  expect(judged([160, 1], [300, 3])).toEqual([`partition ${merchant} closed 160 with 1 payments, but the log had 2`])
 })
 
 test('a partition whose last closed time lacks payments is reported, and the output is incomplete until a time with all payments is closed', () => {
@@ -111,12 +111,12 @@ test('a time that closes with too few payments or is in the future is accepted o
   const inLogBy = new Map([['1', 50]])
   const { merchant, judged, done } = closings({ inLogBy, doubtful: [[100, 200]] })
   expect(judged([100, 0], [200, 0], [300, 3])).toEqual([])
-  expect(judged([99, 0], [300, 3])).toEqual([`partition ${merchant} closed 99 with 0 payments, but 1 were there`])
-  expect(judged([201, 0], [300, 3])).toEqual([`partition ${merchant} closed 201 with 0 payments, but 1 were there`])
+  expect(judged([99, 0], [300, 3])).toEqual([`partition ${merchant} closed 99 with 0 payments, but the log had 1`])
+  expect(judged([201, 0], [300, 3])).toEqual([`partition ${merchant} closed 201 with 0 payments, but the log had 1`])
   expect(judged([1_001, 0])).toEqual([])
   expect(done([1_001, 0])).toBe(true)
   expect(closings({ inLogBy }).judged([1_001, 0])).toEqual([
-    `partition ${merchant} closed 1001 with 0 payments, but 1 were there`,
+    `partition ${merchant} closed 1001 with 0 payments, but the log had 1`,
     `partition ${merchant} closed its last time with 0 payments, but 3 exist`,
   ])
 })

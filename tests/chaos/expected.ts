@@ -57,7 +57,7 @@ function sum(numbers: Iterable<number>): number {
   return total
 }
 
-/** Returns the payments that count: no malformed payments, and no records that only advance time. */
+/** Returns the payments that count. Leaves out malformed payments and records that only advance time. */
 function paid({ payments }: ShopInput): Log<Payment> {
   return payments.map((records) => records.filter(({ value }) => value.end !== true && value.broken !== true))
 }
@@ -197,8 +197,8 @@ function byMerchant(payments: Log<Payment>): Payment[][] {
 }
 
 /**
- * Returns true if a clock that was ahead closed a time that is still in the future. Until that time has come, the
- * partition closes no other time.
+ * Returns true if a partition has closed a time that is still in the future, because a clock was ahead. Until that time
+ * has come, the partition closes no other time.
  */
 function isAhead({ time }: Closing, { doubtful, now }: Timing): boolean {
   return doubtful.length > 0 && time > now
@@ -206,7 +206,7 @@ function isAhead({ time }: Closing, { doubtful, now }: Timing): boolean {
 
 /**
  * Finds partitions that have closed no time, or whose last closing has not counted all payments. A partition is excused
- * if a clock that was ahead has closed a time that is still in the future.
+ * if the last time that it closed is still in the future, because a clock was ahead.
  */
 function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing): string[] {
   const closed = grouped(closings)
@@ -241,7 +241,7 @@ function closingFaults(payments: Log<Payment>, closings: Log<Closing>, timing: T
           ? [`partition ${partition} had ${count} payments at ${time}, but ${before.payments} before`]
           : []),
         ...(count > wanted.length ? [`partition ${partition} closed ${time} with ${count} payments, but only ${wanted.length} exist`] : []),
-        ...(count < there && !isDoubtful ? [`partition ${partition} closed ${time} with ${count} payments, but ${there} were there`] : []),
+        ...(count < there && !isDoubtful ? [`partition ${partition} closed ${time} with ${count} payments, but the log had ${there}`] : []),
       ]
     })
   })

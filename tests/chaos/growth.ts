@@ -31,7 +31,7 @@ const MS_PER_HOUR = 3_600_000
  */
 const MAX_RSS_RISE = 0.1
 /**
- * Maximum number of additional handles that still counts as flat. Some are expected, because connections and table
+ * Maximum number of additional handles that still counts as no growth. Some are expected, because connections and table
  * files count twice while they are being replaced.
  */
 const MAX_MORE_HANDLES = 10

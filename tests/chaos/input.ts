@@ -35,7 +35,7 @@ const REGIONS = 6
 const MAX_AMOUNT = 1_000
 /**
  * A receipt is sent fewer than this many batches after its payment, unless the batch of the receipt is not committed.
- * The shop may still read a receipt before its payment.
+ * The shop may read a receipt before its payment, because they are in different topics.
  */
 const RECEIPT_LAG_BATCHES = 12
 const SHARE_WITHOUT_RECEIPT = 0.05

@@ -13,9 +13,9 @@ export interface Judged<E> {
 }
 
 /**
- * Judges repeatedly until a judgement finds no error, or until the deadline. After a judgement without errors, judges
+ * Judges repeatedly until a judgement finds no faults, or until the deadline. After a judgement without faults, judges
  * once more and returns the result of this last judgement.
- * @param onRight called after the first judgement without errors, before the second one
+ * @param onRight called after the first judgement without faults, before the second one
  */
 export async function judgeUntilRight<E>(
   evidence: () => Promise<E>,

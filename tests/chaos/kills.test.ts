@@ -68,8 +68,8 @@ async function tweetsFromNow(): Promise<() => LiveEvent> {
 }
 
 /**
- * Functions that cause the incident of a part, keyed by part. Each round calls each of them once, with the number of
- * the round.
+ * Functions that cause an incident, by its name. Each round calls each of them once. The number of the round determines
+ * which of the workers or APIs is affected.
  */
 const INCIDENTS: Readonly<Record<string, (round: number) => Promise<void>>> = {
   worker: (round) => trial.kill(system.workers[round % system.workers.length]),

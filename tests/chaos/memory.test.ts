@@ -195,8 +195,8 @@ async function run(seed: number): Promise<string[]> {
     if (last.size < PARTITIONS || [...last.values()].some((time) => time < backAt || time > now)) return
     doubtful.push([from, now], [from + offsetMs, now + offsetMs])
     jump = undefined
-    // The times of the worker's partitions have just gone back to the present. The worker is killed at a step of its
-    // next commit, to check that no worker still relies on the future times that it had sent.
+    // The worker's partitions have just sent correct times again. The worker is killed at a step of its next commit, to
+    // check that no worker still relies on the wrong times that it had sent.
     slot.trap = { step: pick(random, STEPS), error: new Killed('killed when its clock was right again') }
   }
 

@@ -9,7 +9,7 @@ export default command({
   description:
     'Runs random schedules of faults, one after another, and compares every output with one that is computed offline from the input. The exit code is 1 if a run fails. With the option of a service, such as --trends, runs rounds of faults against the parts of that service instead.',
   options: {
-    seeds: integer('Number of schedules; with a service, of rounds.', { default: 10, min: 1 }),
+    seeds: integer('Number of schedules, or of rounds with the option of a service.', { default: 10, min: 1 }),
     from: integer('Seed of the first schedule or round. Each further schedule or round uses the next seed. Default: random.', {
       max: MAX_SEED,
     }),
@@ -19,20 +19,22 @@ export default command({
     'longest-pause': number('Longest pause of the broker in seconds. By default 9, and occasionally 20 to 30.', { min: 0 }),
     brokers: choice('Number of brokers. With 2, partitions and coordinators move between the brokers.', ['1', '2'], { default: '1' }),
     volume: flag(
-      'Runs at volume: three brokers with three replicas of each record and leaders that move, transactions of several MiB, logs that are compacted all the time, a further worker that joins and leaves, and a topic that gets more partitions.',
+      'Runs at volume: three brokers with three replicas of each record and leaders that move, transactions of several MiB, logs that are compacted all the time, an additional worker that joins and leaves, and a topic that gets more partitions.',
     ),
     trends: flag('Kills the parts of the trends service.'),
     links: flag('Kills the parts of the links service.'),
     snippets: flag('Kills the parts of the snippets service.'),
     limits: flag('Makes the Redis of the rate limits fail under load.'),
-    matches: flag('Kills, stops and empties the parts of the match feed.'),
-    fraud: flag('Kills, stops, slows and empties the parts of fraud scoring while payments arrive.'),
-    inventory: flag('Kills, stops and empties the parts that keep stock.'),
+    matches: flag('Kills and stops the parts of the match feed, and empties Redis.'),
+    fraud: flag('Kills, stops and slows the parts of fraud scoring, and empties Redis, while payments arrive.'),
+    inventory: flag('Kills and stops the parts that keep stock, and empties Redis.'),
     search: flag('Kills and stops the parts of search, wipes its index and fills its disk, while products change.'),
     elections: flag(
       'Elects leaders that lack the last records of their partitions, on three brokers, while a reader and a worker with kept state use these partitions.',
     ),
-    recommendations: flag('Kills, stops and empties the parts of recommendations while users view items and read lists.'),
+    recommendations: flag(
+      'Kills and stops the parts of recommendations, and empties Redis and the state of a worker, while users view items and read lists.',
+    ),
   },
   environment: {
     CHAOS_ROUNDS: 'With a service: number of rounds. Default: the value of --seeds.',

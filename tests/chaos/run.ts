@@ -61,7 +61,7 @@ function say(text: string): void {
 async function main(): Promise<number> {
   const { tests, seeds, draw, until } = options()
   if (tests.length > 0) {
-    // Reads the variables before any server starts, so that a wrong variable is reported immediately.
+    // Reads the variables before any server starts, so that an invalid value is reported immediately.
     chaosConfig()
     // The options that select the seeds of schedules also select the seeds of a service's tests.
     const env = { CHAOS_SEED: String(seeds[0]), CHAOS_ROUNDS: String(seeds.length), ...process.env }

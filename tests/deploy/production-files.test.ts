@@ -159,7 +159,7 @@ describe.each(containers)('$name', (container) => {
     expect(() => read(container.env)).not.toThrow()
   })
 
-  test('has a read-only root file system and no privileges', () => {
+  test('has a read-only root file system and no privileges, and keeps its files in writable folders', () => {
     expect(container.isReadOnly && container.dropsPrivileges).toBe(true)
     expect(container.writable).toEqual(expect.arrayContaining([MILLRACE_HOME, '/tmp']))
     const folders = ['MILLRACE_HOME', 'STATE_DIR', 'SPOOL_DIR', 'API_TABLES_DIR', 'NODE_COMPILE_CACHE']
@@ -270,7 +270,7 @@ test('the statements that create a user for analysts work in Compose, and name t
   expect(granted).toEqual([database])
 })
 
-test('the grace period of each pod is longer than the delay and the time limit for draining together', () => {
+test('the grace period of each pod is longer than the sum of the drain delay and the drain time limit', () => {
   const MS_PER_SECOND = 1_000
   expect(ofKind('StatefulSet').length).toBeGreaterThan(2)
   for (const workload of ofKind('StatefulSet')) {
@@ -444,7 +444,7 @@ describe('monitoring', () => {
     const wanted = rows
       .filter(([, alert]) => !/^(?:none|a sudden rise)\b/.test(alert))
       .flatMap(([names]) => [...names.matchAll(/(?<!log event )`([a-z_]+_[a-z]+)[`{]/g)].map(([, name]) => name))
-      // A log event is not a metric.
+      // Leaves out log events, which are not metrics.
       .filter((name) => !/^model_(?:refused|failed)$/.test(name) && !withoutRule.has(name))
     const used = rules.flatMap(({ expr }) => metricsIn(expr)).map((metric) => metric.replace(/^millrace_|_bucket$/g, ''))
     expect(wanted.length).toBeGreaterThan(25)

@@ -14,7 +14,7 @@ import { TRENDING_EVERY_MS } from '../../pipelines/recommendations/signals/trend
 
 const contract = readFileSync(join(import.meta.dirname, '../../docs/services/recommendations.md'), 'utf8').replaceAll(/\s+/g, ' ')
 
-// A test would need minutes or thousands of items to reach any of these values.
+// A test of the behaviour behind most of these values would need minutes, hours or thousands of items.
 test.each([
   ['1 to 50, default 20', DEFAULT_LIMIT, 20],
   ['does not finish within an hour', LOW_TIME_LIMIT_MS, 3_600_000],

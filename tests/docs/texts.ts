@@ -1,6 +1,6 @@
 /** A line of a comment, of a string in code, of prose or of a table. */
 export interface Text {
-  /** Counted from 1. */
+  /** Number of the line, counted from 1. */
   readonly line: number
   readonly kind: 'comment' | 'string' | 'prose' | 'table'
   readonly text: string

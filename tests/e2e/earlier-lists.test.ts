@@ -54,7 +54,8 @@ function driverWith(past: Past): TestDriver {
 }
 
 /**
- * Runs the pipeline, and compares all lists with what follows from `past`. Every other restart loses the state folder.
+ * Runs the pipeline, and compares all lists with what follows from `past`. The state folder is lost at every other
+ * restart.
  * @param written the past that the pipeline finds
  */
 function faultsOf(

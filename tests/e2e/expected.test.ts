@@ -136,7 +136,8 @@ const EARLIER_MEAN = 2
 const USUAL = { viral: 2, trending: 10, usual: 20 }
 const COUNTS = { viral: 30, trending: 40, usual: 30, new: 25 }
 /**
- * End of a window that covers halves of two hours. A usual count for it lies between the usual counts of the two hours.
+ * End of a window that covers the second half of one hour and the first half of the next. The usual count of a term in
+ * this window lies between its usual counts in the two hours.
  */
 const HALF_PAST = NOON + 30 * MINUTE
 
@@ -158,7 +159,7 @@ const tweets = Object.entries(COUNTS).flatMap(([term, count], place) =>
   Array.from({ length: count }, (_, i) => known(BigInt(1_000 * place + i), [term], HALF_PAST - MINUTE)),
 )
 const labelled = () => expectedLists(tweets, undefined, earlierLists(pastOf({ firstList: HALF_PAST - 2 * HOUR })))
-/** The right list of these tweets. The score of "new" is above that of "trending", although its count is lower. */
+/** The correct list for these tweets. The score of "new" is above that of "trending", although its count is lower. */
 const right = {
   viral: entryOf('viral', 30, { usual: USUAL.viral, label: 'Viral' }),
   new: entryOf('new', 25, { usual: EARLIER_MEAN, label: 'Viral' }),
@@ -174,7 +175,11 @@ test('a list with the labels and scores that follow from baselines and the earli
 test.each([
   ['a missing label', { ...right, viral: { ...right.viral, label: null } }, /viral has the label null instead of Viral/],
   ['a wrong label', { ...right, trending: { ...right.trending, label: 'Viral' } }, /trending has the label Viral instead of Trending/],
-  ['a label of a usual term', { ...right, usual: { ...right.usual, label: 'Trending' } }, /usual has the label Trending instead of null/],
+  [
+    'a label of a term with a low velocity',
+    { ...right, usual: { ...right.usual, label: 'Trending' } },
+    /usual has the label Trending instead of null/,
+  ],
   ['a wrong score', { ...right, trending: { ...right.trending, score: right.trending.score + 1e-5 } }, /trending has the score 92.8/],
   [
     'a baseline that is ignored',

@@ -64,7 +64,7 @@ export interface Expected {
 /**
  * @param log in log order, partition by partition
  * @param counted the tweets of the log that are counted, if the caller has already computed them
- * @param earlier what the lists that were checked before say about the next lists
+ * @param earlier what the past and the lists checked so far say about the next lists
  */
 export function expectedLists(
   log: readonly KnownTweet[],
@@ -111,7 +111,7 @@ export function expectedLists(
     return { least: usual, most: usual, isNew: false }
   }
 
-  /** Returns the faults of the numbers and the labels that follow from the counts. */
+  /** Returns the errors in the numbers and labels that follow from the counts. */
   function scoreFaults({ woeid, window_end, entries }: PublishedList): string[] {
     const found: string[] = []
     const canLabel = earlier.mayLabel(woeid, window_end)
@@ -135,7 +135,7 @@ export function expectedLists(
     return found
   }
 
-  /** Returns the faults of the order. Scores are checked elsewhere. */
+  /** Returns the errors in the order of the terms. `scoreFaults` checks the scores. */
   function orderFaults({ entries }: PublishedList): string[] {
     return entries.flatMap((below, i) => {
       const above = entries[i - 1]
@@ -226,7 +226,7 @@ function isIn(windowEnd: number): (occurrence: Occurrence) => boolean {
   return ({ minute }) => minute > last - WINDOW_MINUTES && minute <= last
 }
 
-/** Returns true for tweets that were in the log before the window was due, so that its lists must contain them. */
+/** Returns true for tweets that were in the log before the window was due, so its lists must contain them. */
 function isCertainIn(windowEnd: number): (occurrence: Occurrence) => boolean {
   return ({ acknowledgedAt }) => acknowledgedAt <= windowEnd + ARRIVAL_DELAY_MS
 }

@@ -68,9 +68,9 @@ export interface Ordeal {
   finish(): Promise<void>
 }
 
-/** Numbers of trends, by what they are compared with and by their label. */
+/** Numbers of trends by label, separately for terms with and without a baseline in the past. */
 export interface LabelCounts {
-  /** Trends that the past has given a baseline. */
+  /** Trends of terms for which the past contains a baseline. */
   readonly known: Record<Label, number>
   /** All other trends. */
   readonly fresh: Record<Label, number>

@@ -7,18 +7,24 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_HOURS = 24
 const WEEK_HOURS = 168
 const RENEWAL_MS = 30_000
-/** Number of terms of a region, from the most frequent down, that get one of the `QUOTIENTS`. */
+/** Number of the most frequent terms of each region. Each of these terms gets one of the `QUOTIENTS`. */
 const TERMS_PER_REGION = 40
 /**
  * Ratios of a term's count in the sample (`next` in `pastOf`) to its usual count. The terms of a region get them in
  * turn. A term whose ratio is undefined gets no baseline. Each ratio is about a third of the previous one, and the
- * largest velocity with the label Trending is a little more than three times the smallest. Every label, and no label,
- * therefore occurs even if several times more or fewer tweets arrive than in the sample.
+ * largest velocity with the label Trending is a little more than three times the smallest. Each label therefore occurs,
+ * and some terms have none, even if the number of tweets is several times as high or as low as in the sample.
  */
 const QUOTIENTS = [40, 13.5, 4.5, undefined, 1.5, 0.5]
-/** How the usual counts of two consecutive hours differ. Without a difference, their interpolation would not matter. */
+/**
+ * Ratio of a usual count in an odd hour to that in an even hour. If all hours had the same usual count, a wrong
+ * interpolation between hours would not be noticed.
+ */
 const ODD_HOUR_FACTOR = 1.5
-/** Hours for which baselines have usual counts, relative to the start: from before the test to long after its end. */
+/**
+ * Range of hours for which baselines contain counts, relative to the hour one week before the start of the test. The
+ * range is much longer than a test.
+ */
 const HOURS_BEFORE = 2
 const HOURS_AFTER = 24
 /** Age of the first list in the regions that label terms from the start of the test. */
@@ -31,7 +37,7 @@ const EARLIER_MEAN = 2.25
 
 /** A baseline that the pipeline finds when it starts. */
 export interface PastBaseline {
-  /** The first observed hour, since 1970. */
+  /** The first observed hour, as a number of hours since 1970. */
   readonly since: number
   /** The counts of the hours with contributions, by hour since 1970. All of them lie about a week before the test. */
   readonly counts: ReadonlyMap<number, number>

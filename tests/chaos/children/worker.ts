@@ -33,7 +33,7 @@ export type WorkerOrder =
   | { readonly order: 'clock'; readonly offsetMs: number }
   /** Kills or suspends the process when the next commit reaches the step. */
   | { readonly order: 'at-step'; readonly step: CommitFaultPoint; readonly signal: 'SIGKILL' | 'SIGSTOP' }
-  /** Cancels an `at-step` order whose step was not reached yet. */
+  /** Cancels an `at-step` order whose step has not been reached yet. */
   | { readonly order: 'disarm' }
   /** Runs a full garbage collection. */
   | { readonly order: 'collect' }

@@ -21,7 +21,7 @@ export function decided({ logs }: Evidence): string[] {
     const policy = policies.get(value.policy_version)
     const what = `transaction ${value.request.transaction_id}`
     if (ruleSet === undefined || policy === undefined)
-      return [`${what} has the rules ${value.ruleset_version} and the policy ${value.policy_version}, which nobody has set`]
+      return [`${what} has the rules ${value.ruleset_version} and the policy ${value.policy_version}, of which at least one was never set`]
     return [...difference(what, value, ruleSet, policy), ...unsaid(what, value)]
   })
 }

@@ -22,7 +22,10 @@ interface Planned {
 export interface Driving {
   /** Returns whether a load balancer would send requests to the API. */
   isReady(api: number): boolean
-  /** Returns whether the round has ended. After that, the remaining planned requests are skipped. */
+  /**
+   * Returns whether the faults have ended and all processes are ready again. After that, the remaining planned requests
+   * are skipped.
+   */
   isOver(): boolean
   /**
    * Maximum number of planned requests in progress. A request is in progress until its repetitions have ended. Further
@@ -41,8 +44,8 @@ export async function drive(system: FraudSystem, plan: Plan, { isReady, isOver, 
   const startedAt = Date.now()
 
   /**
-   * Starts each request at its planned time, or later if too many are in progress, until the round has ended. Uses one
-   * timer at a time, because a timer per request would keep the driver busy.
+   * Starts each request at its planned time, or later if too many are in progress, until `isOver` returns true. Uses
+   * one timer at a time, because a timer per request would keep the driver busy.
    */
   async function playAll(planned: readonly Planned[]): Promise<void> {
     const begun = new Set<Promise<void>>()

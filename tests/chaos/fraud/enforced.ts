@@ -39,7 +39,7 @@ function refused({ calls }: Evidence): string[] {
   ]
 }
 
-/** Checks that `degraded` names `blocklist` or `rules` only while Kafka or the API is down, and shortly afterwards. */
+/** Checks that `degraded` names `blocklist` or `rules` only while Kafka or the API is down, or shortly afterwards. */
 function outdated({ calls, inflicted }: Evidence): string[] {
   return calls.scores
     .filter(({ status, body }) => status === 200 && (body.degraded.includes('blocklist') || body.degraded.includes('rules')))
@@ -52,7 +52,8 @@ function outdated({ calls, inflicted }: Evidence): string[] {
 
 /**
  * Checks that payments of an entity are blocked once it has been on the blocklist for a second, unless `degraded`
- * names `blocklist`. Also checks that an entity is blocked only if the round sent a block request for it.
+ * names `blocklist`. Also checks that a payment is blocked only if the round sent a block request for one of its
+ * entities.
  */
 function blocks({ calls }: Evidence): string[] {
   const blocksOf = Map.groupBy(calls.blocks, ({ type, value }) => `${type} ${value}`)
@@ -64,7 +65,8 @@ function blocks({ calls }: Evidence): string[] {
     const found: string[] = []
     const due = mine.find((block) => wasAnswered(block) && block.to + ENFORCED_AFTER_MS <= call.from)
     if (due !== undefined && !isBlocked && !isStale) found.push(`${described(call)}, but ${due.type} was blocked at ${due.to}`)
-    if (isBlocked && !mine.some((block) => block.from <= call.to)) found.push(`${described(call)}, but nobody has blocked it`)
+    if (isBlocked && !mine.some((block) => block.from <= call.to))
+      found.push(`${described(call)}, but no block request had been sent for its entities`)
     return found
   }
 

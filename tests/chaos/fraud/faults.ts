@@ -8,8 +8,8 @@ import { type FaultHands, troubleLog } from '../troubles.ts'
 import type { FraudFault } from './plan.ts'
 
 /**
- * Time limit for the start of an API or a model process. An API starts within a second or two, and must not require
- * Kafka.
+ * Time limit for the start of an API or a model process. An API normally starts within two seconds, and must start even
+ * while Kafka is down.
  */
 const READY = { timeoutMs: 60_000, intervalMs: 20 }
 /** A slowed part is alternately suspended and resumed, each time for this long. */

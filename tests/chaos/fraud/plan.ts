@@ -139,7 +139,7 @@ const HIGH_AMOUNTS = 0.03
 const FOREIGN = 0.1
 const NEW_ACCOUNTS = 0.1
 const BLOCKS_PER_SECOND = 1
-/** Number of payments by an entity that is blocked. Each happens at a random time shortly before or after the block. */
+/** Number of payments by each blocked entity. They happen at random times shortly before or after the block. */
 const PAYMENTS_PER_BLOCK = 6
 const BEFORE_BLOCK_MS = 1_000
 const AFTER_BLOCK_MS = 10_000
@@ -225,7 +225,7 @@ export function drawPlan(seed: number, { rate, faults: kinds, prefix }: PlanOpti
   }
 }
 
-/** The field of a payment that names an entity of each type. */
+/** For each entity type, the field of a payment that contains the entity. */
 export const FIELDS = { USER: 'user', DEVICE: 'device', IP: 'ip', CARD_HASH: 'card', EMAIL: 'email' } as const
 
 /**

@@ -12,7 +12,7 @@ interface Call extends CameBack {
 /** A scoring request and its response. */
 export interface ScoreCall extends Call {
   readonly payment: PlannedPayment
-  /** Amount in the body. If a payment has two bodies, they differ only in their amounts. */
+  /** Amount in the body. If a payment is sent with two different bodies, they differ only in their amounts. */
   readonly amount: number
 }
 

@@ -370,7 +370,7 @@ test.each(['topic', 'Redis'] as const)('a missing or wrong profile in %s is repo
   }
 })
 
-test('a verdict is reported if it was lost, if nobody sent it, or if it names a wrong case', () => {
+test('a verdict is reported if it was lost, if nobody sent it, if it was logged twice, or if its response names a wrong case', () => {
   const evidence = goodEvidence()
   const [{ value }] = evidence.logs.feedback
   expect(faults(withLogs(evidence, { feedback: [] }))).not.toEqual([])

@@ -11,9 +11,9 @@ import { type Asked, isAccepted } from './requests.ts'
 const REFUSALS: ReadonlySet<number> = new Set([0, 404, 409, 503])
 
 /**
- * How long after a user has returned or reported a place an API may still respond as if the profile or the place were
- * missing. Redis contains both before the API confirms the change, so this affects only requests that were already in
- * flight.
+ * After the response to a new profile or a location report, refusals that a missing profile or place explains are
+ * excused for this much longer. They should affect only requests that were already in flight, because Redis contains
+ * the profile or the place before the API sends that response.
  */
 const RETURN_LAG_MS = 2_000
 

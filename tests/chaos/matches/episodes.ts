@@ -24,8 +24,8 @@ export interface Actors {
 }
 
 /**
- * The rare kinds of requests, each with an episode that sends it. An episode `unmatched` sends its request only once
- * two users match, which they can do after the recovery, unless one of them has blocked the other.
+ * The rare kinds of requests, each with a kind of episode that sends it. An episode `unmatched` sends its request only
+ * once two users match, which they can do after the recovery, unless one of them has blocked the other.
  */
 const SENT_BY: Partial<Record<RequestKind, EpisodeKind>> = {
   rewind: 'rewound',
@@ -36,8 +36,8 @@ const SENT_BY: Partial<Record<RequestKind, EpisodeKind>> = {
 }
 
 /**
- * Returns an episode for each kind of request that was sent and never accepted. On a slow machine, all requests of a
- * rare kind may coincide with faults. After the recovery, such an episode shows whether the service accepts them.
+ * Returns an episode for each rare kind of request that was sent and never accepted. On a slow machine, all requests of
+ * a rare kind may coincide with faults. After the recovery, such an episode shows whether the service accepts them.
  */
 export function onlyRefused(episodes: readonly Episode[], asked: readonly Asked[]): Episode[] {
   const isOnlyRefused = (kind: string) =>

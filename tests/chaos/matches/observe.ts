@@ -24,7 +24,7 @@ import type { Lists, Logs, TableRows, ViewSample } from './evidence.ts'
 import type { Client } from './requests.ts'
 
 const SAMPLE_EVERY_MS = 25
-/** Page size. It is greater than the number of users in a round, so that each list has one page. */
+/** Page size. It is greater than the number of users in a round, so that each list fits on one page. */
 const PAGE = 100
 const MOST_CANDIDATES = 50
 const READ_AGAIN_MS = 500

@@ -2,10 +2,7 @@ import { absencesOf } from './deletions.ts'
 import type { Evidence } from './evidence.ts'
 import { type Asked, isAccepted } from './requests.ts'
 
-/**
- * How long after a request without a response its command may still be executed: the lifetime of a command plus a
- * margin.
- */
+/** After a request that was not accepted, this check assumes for this long that its command may still be executed. */
 const MAY_FOLLOW_MS = 20_000
 
 export interface Shown {

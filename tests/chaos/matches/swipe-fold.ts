@@ -20,7 +20,7 @@ interface Row {
 
 /**
  * Computes offline which swipes of a log take effect. A swipe or rewind takes effect only if it is newer than all
- * earlier ones by the same user at the same target. Each swipe_id takes effect only once. The function shares no code
+ * earlier ones by the same user on the same target. Each swipe_id takes effect only once. The function shares no code
  * with the pipeline.
  */
 export function foldSwipes(events: readonly SwipeEvent[]): SwipeFold {

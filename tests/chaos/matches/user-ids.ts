@@ -6,7 +6,7 @@ import { seenSetLayout } from '../../../state/stores/seen-set/layout.ts'
 import { itemHasher } from '../../../state/stores/seen-set/reader.ts'
 
 /**
- * Returns random user ids with different fingerprints in the seen-set. If two ids had the same fingerprint, a swipe at
+ * Returns random user ids with different fingerprints in the seen-set. If two ids had the same fingerprint, a swipe on
  * one user would also hide the other, and the verdict would report this false positive as a fault. With 14 random
  * users, this would happen in about one in 700 runs.
  */

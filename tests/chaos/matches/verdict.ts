@@ -189,7 +189,7 @@ function scores(evidence: Evidence, fold: SwipeFold): string[] {
   const text = ({ direction, ts }: { direction: string; ts: number }) => `${direction} ${ts}`
   const scoredOf = Map.groupBy(logs.scored, ({ key }) => key)
   const unsure = logs.swipeEvents.map(({ value }) => value).filter((swipe) => mayBeVoid(swipe, certainFrom(evidence)))
-  // A swipe scores only if its direction differs from that of the last scoring swipe of the same user at the same
+  // A swipe scores only if its direction differs from that of the last scoring swipe of the same user on the same
   // target. If it is uncertain whether the earlier swipe took effect, it is also uncertain whether the later one
   // scores.
   const unsurePairs = new Set(unsure.map(({ swiper_id, target_id }) => swipeKey(swiper_id, target_id)))

@@ -12,7 +12,7 @@ export function lists(evidence: Evidence): string[] {
 }
 
 /**
- * Checks that no list contains items that the user had watched or hidden in the events up to the list's
+ * Checks that no list contains items that the user had watched or hidden according to the events up to the list's
  * `features_offset`.
  */
 function seen(all: readonly Call[], { logs }: Evidence): string[] {

@@ -13,8 +13,8 @@ export interface ProductIds {
 }
 
 /**
- * Writes the products and categories of a plan at their times. When the faults have ended, writes all remaining ones at
- * once, so that every product has a category in the end.
+ * Writes the products and categories of a plan at their planned times. When the faults have ended, writes all remaining
+ * ones at once, so that every product has a category in the end.
  */
 export async function writeProducts(
   { transport, registry }: Pick<RecommendationsSystem, 'transport' | 'registry'>,

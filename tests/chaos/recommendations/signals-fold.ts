@@ -44,8 +44,8 @@ export function expectedActivities({ logs }: Pick<Evidence, 'logs'>): Map<string
 }
 
 /**
- * Returns whether the event names a list that was served to its user, and the event's item was in one of the user's
- * lists.
+ * Returns true if the event names a list that was served to its user, and if the event's item was in any of the lists
+ * that were served to this user.
  */
 function isFromOwnList({ user, item_id, rec_request_id }: UserEvent, served: Evidence['logs']['served']): boolean {
   const own = served.flatMap(({ key, value }) => (String(key) === user && value !== null ? [value] : []))

@@ -53,7 +53,7 @@ function withoutChoice(event: unknown): unknown {
 
 /**
  * Checks that only events from the user's own lists count as choices. Even such an event need not count: the pipeline
- * may have read it before its list, or an item of the list may already have been chosen.
+ * may have read it before its list, or may no longer keep the item among the items that were shown and not chosen.
  */
 function choices(item: string, expected: readonly unknown[], is: readonly unknown[]): string[] {
   const wrong = is.findIndex((event, at) => (event as Choice).is_chosen === true && !(expected[at] as Choice | undefined)?.mayBeChosen)
@@ -74,8 +74,8 @@ function canonical(value: unknown): string {
 }
 
 /**
- * Checks that the published statistics are those that the item had after one of its records, and that the later records
- * changed too little to be published.
+ * Checks that the published statistics are those that the item had after one of its records, and that the changes by
+ * later records are too small to require another publication.
  */
 function stats(item: string, records: readonly Logged<ItemActivity>[], { logs }: Evidence): string[] {
   const published = logs.itemStats.findLast(({ key }) => String(key) === item)?.value ?? undefined

@@ -33,8 +33,8 @@ export const saysYes = ({ event_type }: Interaction) => event_type !== 'SKIP' &&
 const isAboutHiding = ({ event_type }: Interaction) => event_type === 'NOT_INTERESTED'
 
 /**
- * Returns the events that count, grouped by user. Repeated event ids are ignored. The service forgets ids after a day,
- * but no round lasts that long.
+ * Returns the events that count, grouped by user. If several events of a user have the same id, only the first of them
+ * counts. The service forgets ids after a day, but no round lasts that long.
  */
 export function countedEvents({ interactions }: Pick<Logs, 'interactions'>): Map<string, UserEvent[]> {
   const events = new Map<string, UserEvent[]>()

@@ -59,7 +59,7 @@ export async function playRound(
     if (left.length === 0) await untilWhole('after the faults')
     await reader.stop()
     const { whole, notComplete, unavailable, faults } = reader.readings
-    const summary = `${writer.requested.length} rebuilds; answers: ${whole} whole, ${notComplete} not complete, ${unavailable} unavailable`
+    const summary = `${writer.requested.length} rebuilds; answers: ${whole} complete, ${notComplete} incomplete, ${unavailable} unavailable`
     return { faults: [...new Set([...faults, ...left])], summary }
   } finally {
     await writer.stop()

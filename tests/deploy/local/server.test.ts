@@ -55,16 +55,19 @@ function silentServer(folder: string) {
   return { component, asked: asked.promise, process, isRunning: () => findChild(runDir, process.name) !== undefined }
 }
 
-test.each(['is starting', 'an earlier run has left'])('a stop does not wait for the response of a server that %s', async (which) => {
-  const { component, asked, process, isRunning } = silentServer(guardedFolder().path)
-  if (which !== 'is starting') await startChild({ ...process, fingerprint: component.address })
-  const starting = component.start().catch((error: Error) => error.message)
-  await asked
-  expect(isRunning()).toBe(true)
-  await component.stop()
-  expect(await starting).toMatch(/^silent: /)
-  expect(isRunning()).toBe(false)
-})
+test.each(['is starting', 'an earlier run has left running'])(
+  'a stop does not wait for the response of a server that %s',
+  async (which) => {
+    const { component, asked, process, isRunning } = silentServer(guardedFolder().path)
+    if (which !== 'is starting') await startChild({ ...process, fingerprint: component.address })
+    const starting = component.start().catch((error: Error) => error.message)
+    await asked
+    expect(isRunning()).toBe(true)
+    await component.stop()
+    expect(await starting).toMatch(/^silent: /)
+    expect(isRunning()).toBe(false)
+  },
+)
 
 test('a stop during a restart does not wait for the response of the new process', async () => {
   const { component, isRunning } = silentServer(guardedFolder().path)

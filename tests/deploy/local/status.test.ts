@@ -21,7 +21,7 @@ test('while a start is running, the status does not show the parts of an earlier
   })
 })
 
-test('the status names the parts that an API can do without and that are missing', async () => {
+test('the status names each missing part that an API can do without, and the reason', async () => {
   const degraded = [{ name: 'view links', reason: 'still being built: partitions 0' }]
   const server = createServer((_request, response) => void response.end(JSON.stringify({ status: 'ready', degraded })))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

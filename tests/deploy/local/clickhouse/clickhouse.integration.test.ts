@@ -204,7 +204,7 @@ test('a GET request cannot insert rows, and the query, a parameter or a header d
   expect(chosen.headers.get('content-type')).toMatch(/^application\/json/)
 })
 
-test('features that the local server lacks are refused instead of ignored', async () => {
+test('features that the local server lacks and settings that do not exist are refused instead of ignored', async () => {
   for (const parameter of ['session_id=x', 'role=admin', 'decompress=1']) {
     const response = await request(`/?query=SELECT+1&${parameter}`)
     expect(response.status).toBe(501)

@@ -23,7 +23,7 @@ async function served() {
   await once(server, 'listening')
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
-  /** Sends a statement with these headers. `fetch` would add headers and drop others. */
+  /** Sends a statement with the given headers. `fetch` would add headers and drop others. */
   async function post(headers: Record<string, string>, path = '/'): Promise<{ status: number | undefined; text: string }> {
     const sent = request({ port, host: '127.0.0.1', method: 'POST', path, headers: { 'content-type': 'text/plain', ...headers } })
     sent.end("SELECT * FROM file('/etc/hostname', LineAsString)")

@@ -45,7 +45,7 @@ const READABLE: [what: string, reader: Json, writer: Json][] = [
   ['a logical type added', { type: 'long', logicalType: 'timestamp-millis' }, 'long'],
 ]
 
-test.each(READABLE)('the check finds %s readable', (_what, reader, writer) => {
+test.each(READABLE)('the check accepts %s', (_what, reader, writer) => {
   expect(found(reader, writer)).toEqual([])
 })
 
@@ -84,7 +84,7 @@ test.each([
     record({ name: 'n', type: ['null', 'R'] }),
     ['READER_FIELD_MISSING_DEFAULT_VALUE /fields/1'],
   ],
-])('the check finds %s unreadable, and gives the reason', (_what, reader, writer, expected) => {
+])('the check refuses %s, and gives the reason', (_what, reader, writer, expected) => {
   expect(found(reader, writer)).toEqual(expected)
 })
 

@@ -1,7 +1,7 @@
 """Produces and consumes with the ordinary Confluent client, as a user's own program would.
 
-Arguments: brokers, registry URL, topic, count. Creates the topic, registers schemas, and deletes them at the end.
-Prints one JSON object with its observations.
+Arguments: brokers, registry URL, topic, count. Creates the topic and registers schemas. Deletes the schemas, but not
+the topic, at the end. Prints one JSON object with its observations.
 """
 import json
 import sys
@@ -43,7 +43,7 @@ def main():
     refused = None
     try:
         produce(BROKEN, [{"id": 1, "note": None, "currency": "EUR"}])
-    except Exception as error:  # the serializer may wrap the registry's error
+    except Exception as error:  # The serializer may wrap the registry's error.
         refused = str(error)
 
     consumer = DeserializingConsumer({

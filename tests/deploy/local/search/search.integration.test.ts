@@ -87,9 +87,12 @@ test('the response to a preflight request allows nothing', async () => {
   expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
 })
 
-test.each(['localhost', 'LOCALHOST:9200', '127.0.0.1', '[::1]:9200'])('requests of programs to the host %s are accepted', async (host) => {
-  expect(await send(url, '/', { headers: { host } })).toMatchObject({ status: 200 })
-})
+test.each(['localhost', 'LOCALHOST:9200', '127.0.0.1', '[::1]:9200'])(
+  'requests from programs to the host %s are accepted',
+  async (host) => {
+    expect(await send(url, '/', { headers: { host } })).toMatchObject({ status: 200 })
+  },
+)
 
 test('a write to a missing index is refused with 404', async () => {
   const body = '{"word":"x"}'
