@@ -12,7 +12,7 @@ const CODE = 'abc1234'
 const linksDriver = () => decisionDriver(links, linkFlow)
 const taken = { outcome: 'taken' }
 
-test('the first request for a code creates the link, and all later requests are answered that the code is taken', () => {
+test('the first request for a code creates the link, and all later requests get the outcome `taken`', () => {
   const { ask, view, driver } = linksDriver()
   const first = ask(CODE, linkCommand())
   expect(first).toEqual({

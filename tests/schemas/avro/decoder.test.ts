@@ -78,7 +78,7 @@ describe('64-bit integers', () => {
     ['long', [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00]],
     ['int', [0x80, 0x80, 0x80, 0x80, 0x10]],
     ['int', [0x80, 0x80, 0x80, 0x80, 0x80, 0x00]],
-  ])('%s with too many bytes is refused', (schema, bytes) => {
+  ])('values of type %s with more bits or bytes than the type allows are refused', (schema, bytes) => {
     expect(() => decoded(schema, bytes)).toThrow('more bytes than its type allows')
   })
 })

@@ -156,8 +156,8 @@ export class Group {
   }
 
   /**
-   * Assigns partitions as the range assignor does: in each topic, its subscribers, sorted by id, get ranges of
-   * consecutive partitions.
+   * Assigns partitions as the range assignor does: the subscribers of each topic, sorted by id, get ranges of
+   * consecutive partitions of the topic.
    */
   #rebalance(): void {
     this.epoch++
