@@ -231,7 +231,7 @@ test('without input, windows slide until they are empty', () => {
   expect(entriesOf(driver, NEW_YORK)).toEqual([])
 })
 
-test('a window ends at the whole minute, and a list at a half minute includes the current minute', () => {
+test('the list of a whole minute leaves out the minute that begins then, and the list of a half minute includes the current minute', () => {
   const driver = testDriver(trends, { startAt: START })
   advanceTo(driver, START + 51 * SECOND)
   send(driver, { hashtags: ['second minute'] })

@@ -68,7 +68,7 @@ describe('64-bit integers', () => {
     )
   })
 
-  test('are accepted with padding groups, as in other implementations', () => {
+  test('are accepted even if they are encoded in more bytes than necessary, as in other implementations', () => {
     expect(decoded('long', [0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00])).toBe(1)
     expect(decoded('int', [0x82, 0x80, 0x80, 0x80, 0x00])).toBe(1)
   })

@@ -43,7 +43,7 @@ export interface GroupMemberState {
   rebalanceTimeoutMs: number
   /** Keys of the partitions that are assigned to the member. */
   assigned: Set<string>
-  /** Partitions that the member was asked to revoke but has not revoked yet. */
+  /** Keys of the partitions that the member must revoke but has not revoked yet. */
   revoking: Set<string>
   revokingSince: number
 }
