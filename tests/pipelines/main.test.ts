@@ -38,7 +38,8 @@ async function oldBroker(): Promise<string> {
     socket.on('error', () => {})
     onTestFinished(() => void socket.destroy())
     socket.on('data', (request: Buffer) => {
-      // The correlation id, the error code, an empty list of versions, the throttle time, and no tagged fields.
+      // The response has the correlation id, the error code, an empty list of versions, the throttle time, and no
+      // tagged fields.
       const response = Buffer.alloc(LENGTH_BYTES + 12)
       response.writeInt32BE(response.length - LENGTH_BYTES)
       request.copy(response, LENGTH_BYTES, CORRELATION_ID_AT, CORRELATION_ID_AT + 4)

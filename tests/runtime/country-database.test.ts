@@ -3,7 +3,7 @@ import { openCountryDatabase } from '../../runtime/country-database.ts'
 
 const countryOf = openCountryDatabase(undefined)
 
-test.each(['8.8.8.8', '::ffff:8.8.8.8', '2001:4860:4860::8888'])('the address %s has a country', (ip) => {
+test.each(['8.8.8.8', '::ffff:8.8.8.8', '2001:4860:4860::8888'])('the country of the address %s is US', (ip) => {
   expect(countryOf(ip)).toBe('US')
 })
 

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { bufferedOutput, directOutput, STDOUT } from '../../runtime/log-output.ts'
 
 /**
- * Logs to standard output for a while. In most tests, these writes fail. Then reports on standard error that it is
- * still running, and exits.
+ * This process logs to standard output for a while. In most tests, these writes fail. The process then reports on
+ * standard error that it is still running, and exits.
  */
 const output = process.argv[2] === 'direct' ? directOutput(STDOUT) : bufferedOutput(STDOUT)
 for (let line = 0; line < 30; line++) {

@@ -14,7 +14,7 @@ const PROGRAM = `
   console.log(getPriority(), existsSync(group) ? readFileSync(group, 'utf8').replace(/.* nice /, '').trim() : 'none')
 `
 const NODE = [process.execPath, '--input-type=module', '--eval', PROGRAM]
-/** The tests themselves may run with a nice value. */
+/** Nice value of the test process. It is not always 0. */
 const OWN = getPriority()
 const hasGroups = existsSync('/proc/self/autogroup')
 

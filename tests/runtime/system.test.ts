@@ -36,7 +36,8 @@ test('a delay that is too long for a timer of Node does not end at once', async 
   const ended: string[] = []
   const sleeping = runtime.sleep(TOO_LONG_MS, stopping.signal).then(() => ended.push('sleep'))
   const cancel = runtime.setTimer(TOO_LONG_MS, () => ended.push('timer'))
-  // Node replaces such a delay with 1 ms, so the sleep and the timer would then end before this sleep does.
+  // Node replaces such a delay with 1 ms. If the runtime passed the delay to Node, the sleep and the timer would end
+  // during this sleep.
   await runtime.sleep(20)
   expect(ended).toEqual([])
   cancel()

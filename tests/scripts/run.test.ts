@@ -99,7 +99,7 @@ test('if a help text cannot be written, for example to a full disk, no stack tra
 test('temporary files of tests are on disk if no file system in memory is suitable, and in TMPDIR if the user has set it', () => {
   const { TMPDIR: _, ...env } = process.env
   expect(testDisk(env, '/nowhere')).toBe(tmpdir())
-  // A folder qualifies only if it is a mounted memory disk.
+  // A folder is suitable only if a file system in memory is mounted there.
   expect(testDisk(env, import.meta.dirname)).toBe(tmpdir())
   expect(testDisk({ ...env, TMPDIR: '/chosen' })).toBe(tmpdir())
   expect([tmpdir(), '/dev/shm']).toContain(testDisk(env))

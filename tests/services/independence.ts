@@ -25,7 +25,7 @@ export interface Dependence {
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** Folders in which a service may have a subfolder of its name. */
+/** Folders in which a service may have a subfolder with the name of the service. */
 const ROOMS = ['schemas', 'state/views', 'state/tables', 'state/indexes', 'pipelines', 'api', 'tools/demo']
 /**
  * Matches code that runs in production, and commands that belong to no service. Excludes tools of a single service,

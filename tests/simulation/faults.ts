@@ -32,8 +32,8 @@ export const FAULT_KINDS = [
 export type FaultKind = (typeof FAULT_KINDS)[number]
 
 /**
- * Durations of stalls, network partitions and outages. Most of them are short, and a few last longer than sessions and
- * transactions.
+ * Ranges of the durations of stalls, network partitions and outages, ms. Most of these faults are short, and a few last
+ * longer than sessions and transactions.
  */
 const SHORT_MS = [5, 800] as const
 const LONG_MS = [6_000, 14_000] as const

@@ -109,7 +109,7 @@ test('a reader that copies a whole log starts over when the log has lost records
   })
 })
 
-test('a reader learns that it starts over, even if the log loses records again before the reader has polled', async () => {
+test('a poll reports that the reader starts over, even if the log loses records again before this poll', async () => {
   const world = producerWorld(2)
   await runSteps(world, async ({ producer, transport, write }) => {
     await write('a', 'b', 'c')
@@ -210,7 +210,7 @@ test('a client finds the offset at which the records of each leader epoch end', 
   })
 })
 
-test('a producer whose records the log has lost does not commit', async () => {
+test('if the log has lost records of a producer, the next commit of the producer fails with a FencedError', async () => {
   const world = producerWorld(2)
   await runSteps(world, async ({ producer, write }) => {
     await write('a', 'b')

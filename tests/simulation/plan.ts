@@ -64,7 +64,7 @@ export interface Plan {
 }
 
 const TROUBLE_MS = [500, 4_000] as const
-/** The value of `TROUBLE_MS` for trends. It is longer, because the trends pipeline publishes lists only every 30 s. */
+/** Replaces `TROUBLE_MS` for trends. It is longer, because the trends pipeline publishes lists only every 30 s. */
 const TRENDS_TROUBLE_MS = [20_000, 90_000] as const
 const COMMIT_INTERVAL_MS = [5, 120] as const
 const MOST_RECORDS = 30

@@ -8,7 +8,7 @@ const MAX_SEED = 2 ** 31
 export default command({
   call: 'npm run test:simulation --',
   description:
-    'Runs workers with the real Kafka client against simulated brokers, on one thread and without real I/O. A seed decides everything: the same seed repeats the same run step by step. Compares each output with an offline computation. The exit code is 1 when any output differs.',
+    'Runs workers with the real Kafka client against simulated brokers, on one thread and without real I/O. A seed determines everything: the same seed repeats the same run step by step. Compares each output with an offline computation. The exit code is 1 when any output differs.',
   options: {
     seeds: integer('Number of runs. Default: 1000, or 1 with --plan.', { min: 1 }),
     from: integer('Seed of the first run. Each further run uses the next seed.', { default: 1, max: MAX_SEED }),

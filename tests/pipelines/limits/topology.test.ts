@@ -63,7 +63,7 @@ test('the id of an active rule cannot be used again, and a missing rule can be n
   })
 })
 
-test('seeded rules exist from the start', () => {
+test('a seeded rule exists from the start, so it cannot be created again, but it can be deleted', () => {
   const { ask, driver } = decisionDriver(limits, limitFlow)
   const subject = ruleSubject('snippets-create')
   expect(ask(subject, ruleCommand('create_rule', { rule_id: 'snippets-create' }))).toEqual({ outcome: 'exists' })

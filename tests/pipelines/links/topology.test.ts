@@ -12,7 +12,7 @@ const CODE = 'abc1234'
 const linksDriver = () => decisionDriver(links, linkFlow)
 const taken = { outcome: 'taken' }
 
-test('the first request for a code creates the link, and all later requests are answered that the code is taken', () => {
+test('the first request for a code creates the link, and all later requests get the outcome `taken`', () => {
   const { ask, view, driver } = linksDriver()
   const first = ask(CODE, linkCommand())
   expect(first).toEqual({
@@ -77,7 +77,7 @@ test('a link is marked as expired once, within seconds of its expiration', () =>
   expect(driver.read(linkFlow.decisions)).toEqual([])
 })
 
-test('expiry keeps up when 200 links of one partition expire in each second', () => {
+test('if 200 links of one partition expire in each of eight seconds, all are marked as expired within a second after the last ones expire', () => {
   const { driver } = decisionDriver(links, linkFlow, { partitions: { [linkFlow.commands.name]: 1, [linkFlow.decisions.name]: 1 } })
   const [seconds, each] = [8, 200]
   const start = driver.now

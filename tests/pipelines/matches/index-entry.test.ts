@@ -71,7 +71,7 @@ test('users can be found until seven days after their last activity, and are the
     const end = last_active_at + 7 * 24 * HOUR_MS
     for (const now of [last_active_at, end - 1]) expect([sample, firstFailed(viewer, member, now)]).toEqual([sample, undefined])
     expect(indexEntry(ANN, { ...described, last_active_at }, end)).toBeNull()
-    // Even if the worker does not remove an entry in time, searches no longer find the user six hours later.
+    // Even if the worker does not remove the entry, searches do not find the user from six hours after the seven days.
     expect(firstFailed(viewer, member, end + 6 * HOUR_MS)).toBe('active')
   }
 })

@@ -98,7 +98,7 @@ test('a block or unblock that changes something gets a later time than the previ
   expect([second > first, third === second, fourth > third]).toEqual([true, true, true])
 })
 
-test('a block that overtakes a like takes effect, and only likes sent after the block was lifted can match', () => {
+test('a like that arrives during a block has no effect, and after the block is lifted, only likes that were sent later can match', () => {
   const { pipe, events, relation, command, driver } = pairsDriver()
   command('block', BOB, ANN)
   pipe(pairSwipe(ANN, BOB, 'RIGHT', driver.now), pairSwipe(BOB, ANN, 'RIGHT', driver.now))
@@ -275,7 +275,7 @@ test('a deletion lifts a block by the deleted user even if the other user has se
   for (const one of [of(ANN, CAT), of(CAT, ANN)]) expect(one.slice(-2)).toMatchObject([{ reopened_until: endedAt, has_ended: false }, null])
 })
 
-test('the relations of both users contain the time up to which a lifted block no longer holds', () => {
+test('when a block is lifted, the relations of both users state the time up to which notes of the API about the block no longer apply', () => {
   const { command, driver } = pairsDriver()
   command('block', ANN, BOB)
   const { changed_at } = command('unblock', ANN, BOB)

@@ -45,7 +45,7 @@ test('a new profile does not begin before the deletion of the former profile, ev
   expect(state).toMatchObject({ created_at: 60_000, updated_at: 60_000, deleted_at: null })
 })
 
-test('a deletion never has an earlier time than anything that the user did, even if the clock has gone back since', () => {
+test('the time of a deletion is never before an earlier action of the user, even if the clock has gone back since', () => {
   const at = (now: number) => ({ key: ANN, now, commandId: String(now) })
   const created = decideProfile(undefined, COMMAND, at(10_000)).state as MatchProfile
   const changed = decideProfile(created, { ...COMMAND, action: 'patch', sets: ['bio'], bio: 'x' }, at(20_000)).state as MatchProfile

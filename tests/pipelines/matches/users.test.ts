@@ -210,8 +210,8 @@ test('a swipe that the API could not check is dropped if it is invalid, and chan
   swiped(swipe(ANN, ANN, 'RIGHT', driver.now))
   expect(driver.metrics.dropped.get('swipe_at_oneself')).toBe(1)
   expect(driver.read(pairSwipes)).toEqual([])
-  // The score of a target without a profile does not change, and the like does not make either user visible to the
-  // other.
+  // A like on a user without a profile is dropped, so it does not change the score of the profile that the user creates
+  // later.
   swiped(swipe(ANN, CAT, 'RIGHT', driver.now))
   expect(driver.metrics.dropped.get('no_such_target')).toBe(1)
   profile(CAT)
@@ -289,7 +289,7 @@ test('the view shows a new profile, and a late swipe of the deleted profile reac
   expect(driver.read(pairSwipes)).toEqual([])
 })
 
-test('data that an API accepts for a deleted user after the deletion has no effect, and is erased after ten minutes', () => {
+test('data that the API accepts for a deleted user after the deletion has no effect, and is erased after ten minutes', () => {
   const { profile, locate, swiped, user, index, driver } = usersDriver()
   profile(ANN)
   profile(ANN, {}, 'delete')
@@ -403,7 +403,7 @@ test('a deletion makes the broker close the segments that contain the user, and 
   expect(rolls()).toEqual(before.map((count) => count + 6))
 })
 
-test('a swipe that arrives late is forgotten according to its timestamp, and not according to its arrival', () => {
+test('the time until a swipe is forgotten begins at its timestamp, even if the swipe arrives late', () => {
   const { swiped, driver } = usersDriver()
   const seen = () => driver.store<SeenSetStore<string, string>>('seen')
   swiped(swipe(ANN, BOB, 'LEFT', driver.now - 29 * DAY_MS))
@@ -458,7 +458,7 @@ test('a swipe by a user without a profile is not published, changes no score, an
   expect(driver.store<SeenSetStore<string, string>>('seen').has(ANN, BOB, driver.now)).toBe(false)
 })
 
-test('further swipes do not extend how long a swipe waits for the profile of its swiper', () => {
+test('ten minutes after the first swipe of a user without a profile, all waiting swipes of the user are dropped, including later ones', () => {
   const { driver, profile, swipedBefore } = usersDriver()
   swipedBefore(swipe(ANN, BOB, 'RIGHT', driver.now))
   driver.advanceWallClock(9 * MINUTE_MS)

@@ -33,7 +33,7 @@ test('the statistics of an item are published as soon as more than a fiftieth of
   expect(isDue(withActivity(old, shownOften(21)))).toBe(true)
 })
 
-test('if there are more than a hundred neighbours, the twenty newest stay, and so do the heaviest of the other neighbours', () => {
+test('of more than a hundred neighbours, the twenty newest and the eighty heaviest of the others stay', () => {
   // The first neighbours have the highest weights, and the last ones are the newest.
   const near = Array.from({ length: 150 }, (_, index) => ({
     item_id: BigInt(index + 1),

@@ -378,7 +378,7 @@ test('a run that exceeds its time limit is immediately followed by an urgent run
   // An urgent run that exceeds its time limit is not repeated immediately, because it may have hung.
   begun[1].end(new TrainingTimeoutError())
   await eventually(() => run('run-2')?.state).toBe('FAILED')
-  // The next worker finds the late run in the topic of training runs.
+  // The next worker finds the run that exceeded its time limit in the topic of training runs.
   await runner.stop()
   start('b')
   clock.now += 23 * HOUR

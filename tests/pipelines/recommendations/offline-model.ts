@@ -1,7 +1,7 @@
 /**
  * This file computes the required results for a list of interactions naively from the whole list, without code of the
- * service. docs/services/recommendations.md defines these results. Events are in log order, and each has a different
- * id.
+ * service. docs/services/recommendations.md defines these results. A list must be in log order, and must not contain an
+ * event twice.
  */
 export interface ModelEvent {
   readonly user: bigint
@@ -101,7 +101,10 @@ export function modelStats(events: readonly ModelEvent[], item: bigint, now: num
   }
 }
 
-/** Returns the trending items over all users, sorted by their weights with a half-life of six hours. */
+/**
+ * Returns the trending items over all users, sorted by the sums of the weights of their events. The weight of an
+ * event halves every six hours.
+ */
 export function modelTrending(events: readonly ModelEvent[], now: number): bigint[] {
   const weightOf = ({ type, rating }: ModelEvent) => {
     if (type === 'PURCHASE') return 4

@@ -202,7 +202,7 @@ test('the list of a group has at most 500 trending items', () => {
   expect(trending()).toEqual(Array.from({ length: 500 }, (_, index) => BigInt(index + 2)))
 })
 
-test('events that arrive before their item count as soon as the item is known', () => {
+test('events that arrive before their item count as soon as the item is known, but only up to a maximum number of stored events', () => {
   const { put, view, trending, stats, parked } = viewedItems()
   view(7n, 2)
   view(7n)

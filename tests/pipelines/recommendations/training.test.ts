@@ -29,7 +29,7 @@ function training(program: string, { isUrgent = false, limitMs }: { isUrgent?: b
   return { place, folder, start: (signal = new AbortController().signal) => train(order(signal)) }
 }
 
-test('a training run that ends returns its result, and leaves no files behind', async () => {
+test('a training run that succeeds returns its result, and leaves no files behind', async () => {
   const { folder, start } = training(`write('result.json', result)`)
   await expect(start()).resolves.toMatchObject({ state: 'IN_FORCE', version: 'v3' })
   expect(existsSync(folder)).toBe(false)

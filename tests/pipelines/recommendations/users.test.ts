@@ -76,8 +76,8 @@ test('a repeated event counts once within a day, even if it is so old that its v
 
 test.each<[string, Partial<Interaction>]>([
   ['before 1970', { timestamp: -1 }],
-  ['more than ten minutes ahead', { timestamp: START + HOUR / 6 + 1 }],
-  ['an hour ahead', { timestamp: START + HOUR }],
+  ['more than ten minutes in the future', { timestamp: START + HOUR / 6 + 1 }],
+  ['an hour in the future', { timestamp: START + HOUR }],
   ['in the year 2200', { timestamp: Date.UTC(2200, 0) }],
   ['with a rating that is not a number', { event_type: 'RATE', rating: Number.NaN }],
   ['about the item 0', { item_id: 0n }],
@@ -94,12 +94,12 @@ test.each<[string, Partial<Interaction>]>([
   expect(look().interactions).toBe(1)
 })
 
-test('an event that is ten minutes ahead counts, because clocks differ', () => {
+test('an event that is ten minutes in the future counts, because the clocks of senders differ', () => {
   send(1, { timestamp: START + HOUR / 6 })
   expect(look().interactions).toBe(1)
 })
 
-test('an event or a list from the future changes nothing, even if the clock of its sender is equally far ahead', () => {
+test('an event or a list from the future changes nothing, even if its record has the same timestamp', () => {
   const future = START + HOUR
   driver.pipe(interactions, ADA, interaction({ item_id: 1n, timestamp: future }), { timestamp: future })
   driver.pipe(recommendationsServed, ADA, served([1n], future), { timestamp: future })

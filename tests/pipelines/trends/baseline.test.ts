@@ -7,7 +7,7 @@ const WEEK = 7 * DAY
 const START = 20_000
 const HOUR_MINUTES = 60
 
-test('after a week, the usual count averages the same hour of earlier weeks', () => {
+test('after a week, the usual count is the weighted mean of the same hour in earlier weeks', () => {
   const baseline = newBaseline(START)
   learn(baseline, START, 40)
   expect(usualInHour(baseline, START + WEEK)).toBe(40)
@@ -16,7 +16,7 @@ test('after a week, the usual count averages the same hour of earlier weeks', ()
   expect(usualInHour(baseline, START + 2 * WEEK)).toBeCloseTo(0.3 * 20 + 0.7 * 40)
 })
 
-test('in the first week, the usual count is the mean of this hour on earlier days', () => {
+test('in the first week, the usual count is the mean of the same hour on earlier days', () => {
   const baseline = newBaseline(START)
   for (const [hour, count] of [
     [0, 40],
@@ -45,7 +45,7 @@ test('a term has a usual count three hours after tracking began, and never if it
   expect(isKnownAt(0, START)).toBe(false)
 })
 
-test('within an hour, the usual count moves from the usual count of the previous hour to that of the current hour', () => {
+test('within an hour, the usual count of the window moves from that of the previous hour to that of the current hour', () => {
   const baseline = newBaseline(START)
   learn(baseline, START, 60)
   learn(baseline, START + 1, 120)
@@ -57,7 +57,7 @@ test('within an hour, the usual count moves from the usual count of the previous
   expect(at(first + 59)).toBe(120)
 })
 
-test('until the end of the next hour, the usual count never falls below the minimum that was computed with it', () => {
+test('the minimum that is computed at the start of an hour is a lower bound of the usual count until the end of the next hour', () => {
   const counts = fc.array(fc.integer({ min: 0, max: 50 }), { minLength: 1, maxLength: 10 * DAY })
   fc.assert(
     fc.property(counts, fc.nat(2 * HOUR_MINUTES - 1), fc.nat(), (all, later, chosen) => {

@@ -62,7 +62,7 @@ test('forgetting contributions that no window can reach changes no decision', ()
   )
 })
 
-test('a user without recent contributions has no terms', () => {
+test('the terms of a user are forgotten when they have no recent contributions', () => {
   const user = new UserContributions()
   user.admit(fingerprintOf('a'), 10, PLACE)
   user.admit(fingerprintOf('b'), 90, PLACE)

@@ -53,7 +53,7 @@ test('terms that share only half of the tweets of the more frequent term are rel
   expect(folded(candidate('a', range(0, 15)), candidate('b', range(7, 15)))).toEqual([{ term: 'a', variants: ['b'], related: [] }])
 })
 
-test('up to three common tweets do not fold terms, because they may come from one user', () => {
+test('terms with at most three common tweets are not folded, because these tweets may come from one user', () => {
   expect(folded(candidate('a', range(0, 3)), candidate('b', range(0, 3)))).toHaveLength(2)
   expect(folded(candidate('a', range(0, 4)), candidate('b', range(0, 4)))).toHaveLength(1)
 })
@@ -83,7 +83,7 @@ test('overlaps of frequent terms are estimated from the drawn tweets', () => {
     { term: 'a', variants: [], related: [] },
     { term: 'b', variants: [], related: [] },
   ])
-  // A rare term whose tweets all contain a frequent term is not the same topic.
+  // A rare term is not folded into a frequent term, even if all its tweets contain the frequent term.
   expect(folded(candidate('a', range(0, 10_000)), candidate('b', range(0, 100)))).toHaveLength(2)
 })
 

@@ -28,8 +28,8 @@ const tweetFields = fc.record({
   bot_score: fc.constantFrom(0, 0.5, 0.75),
   lang: fc.constantFrom('en', 'pt', 'fil', 'und'),
   /**
-   * Delay of a tweet, in ms. Most tweets are sent within 20 seconds, some are late or too late, and some are dated
-   * ahead or too far ahead.
+   * Time from the creation of a tweet until it is sent, in ms. Most tweets are sent within 20 seconds. Some are late or
+   * too late. The creation times of some tweets are in the future or too far in the future.
    */
   delay: fc.oneof({ weight: 5, arbitrary: fc.nat(20_000) }, fc.integer({ min: -7 * MINUTE, max: 75 * MINUTE })),
 })

@@ -34,7 +34,7 @@ const DRAWN_TWEETS = 24
 const DRAW_MINUTES = 20
 const LEAST_COMMON = 4
 const MAX_RELATED = 3
-/** Time from a region's first list until it labels terms. */
+/** Time from a region's first list with terms until its lists contain labels. */
 const LABELS_AFTER_MS = 120 * MINUTE_MS
 /** How long a term can be absent from the served terms and still continue the same trend when it returns. */
 const GAP_MS = 10 * MINUTE_MS
@@ -64,8 +64,8 @@ interface RegionPast {
 export interface Offline {
   /**
    * Returns the list of every region for a window, best first, with at most 500 entries. Regions without entries are
-   * absent. Must be called for each published window in order, because means, labels, baselines and `trending_since`
-   * depend on earlier lists.
+   * absent. Call this method for each published window, in order, because means, labels, baselines and
+   * `trending_since` depend on earlier lists.
    * @param isMissing returns true for tweets that the list lacks because their partition is stuck. A list that lacks
    * tweets does not affect later lists
    */
@@ -257,7 +257,7 @@ function leastHashes(tweets: readonly Tweet[]): Tweet[] {
 
 /**
  * Returns the list with which new terms are compared: the last of a region's lists whose window ends at least a minute
- * before this window.
+ * before `windowEnd`.
  */
 export function aMinuteBefore<L extends { readonly windowEnd: number }>(lists: readonly L[], windowEnd: number): L | undefined {
   return lists.findLast((list) => list.windowEnd <= windowEnd - MINUTE_MS)
@@ -276,8 +276,8 @@ export function hourlyCounts(all: readonly Pick<Contribution, 'minute'>[]): Map<
 }
 
 /**
- * Returns the usual count of a term in a window: the usual counts of its hours, weighted by their minutes in the
- * window; undefined if the term is new.
+ * Returns the usual count of a term in a window: the mean of the usual counts of its two hours, weighted by their
+ * minutes in the window; undefined if the term is new.
  * @param counts the counts of the term by hour since 1970
  * @param since the hour of its first list
  */

@@ -31,7 +31,7 @@ const SERVED = 30
 const LEADERS = 15
 const STRIDE_MS = 36 * MINUTE
 const ARRIVAL_DELAY_MS = 2_000
-/** Step of the test clock. It is shorter than the five minutes by which tweets may be dated ahead of the clock. */
+/** Step of the test clock. It is shorter than the five minutes by which the time of a tweet may be in the future. */
 const STEP_MS = 4 * MINUTE
 const EVENTS = ['hurricane sandy', 'flood crisis', 'boston marathon', 'fertilizer plant', 'oklahoma', 'yycflood']
 /**

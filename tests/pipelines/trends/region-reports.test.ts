@@ -99,7 +99,7 @@ test('lists contain the newest details of every candidate, although reports cont
   )
 })
 
-test('because of a candidate that never changes, the store keeps fewer than eight reports with details of candidates that always change', () => {
+test('if one candidate never changes and the others always change, the store keeps fewer than eight reports with details of the others', () => {
   const rows = new Map<string, RegionReport>()
   const lists = reportsIn(rows)
   const terms = partition()

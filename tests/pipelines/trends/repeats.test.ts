@@ -13,7 +13,10 @@ const REGIONS = [...new Set(PLACES.flatMap((place) => pathOf(place) ?? []))]
 const contribution = fc.record({
   user: fc.nat(3),
   place: fc.oneof({ weight: 3, arbitrary: fc.constant(PLACES[0]) }, { weight: 2, arbitrary: fc.constantFrom(...PLACES) }),
-  /** Delay of a tweet in minutes. About half of the tweets arrive immediately; the others are late or dated ahead. */
+  /**
+   * Delay of a tweet in minutes. About half of the tweets arrive immediately. The others are late, or their times are
+   * in the future.
+   */
   delay: fc.oneof(fc.constant(0), fc.integer({ min: -5, max: 59 })),
   pause: fc.oneof({ weight: 3, arbitrary: fc.nat(2) }, { weight: 1, arbitrary: fc.nat(40) }),
 })

@@ -71,8 +71,8 @@ test('a term keeps its counts even if two scans end before the commit of its row
   const cells = 'trends-drawn-cells-repartition'
   const driver = testDriver(trends, { startAt: START, partitions: { [cells]: 1, 'trends-listed-repartition': 1 } })
   driver.advanceWallClock(MINUTE)
-  // The partition of the terms reads nothing for an hour. It then closes times of two hours in one transaction, and
-  // scans its rows in each of these hours.
+  // The partition of the terms reads nothing for an hour. It then closes times in two different hours within one
+  // transaction, and scans its rows once for each of the two hours.
   block(driver, cells, 0)
   driver.advanceWallClock(HOUR / 2)
   send(driver, { hashtags: ['sandy'] })

@@ -38,7 +38,7 @@ test("a term's values stay the same at least until the predicted minute", () => 
   )
 })
 
-test('volume_24h covers the current hour and the 24 whole hours before it, but no counts that are dated ahead', () => {
+test('volume_24h covers the current hour and the 24 whole hours before it, but no minutes in the future', () => {
   const hour = Math.floor(NOW / 60) * 60
   const state = newTermState()
   for (const minute of [hour - 24 * 60 - 1, hour - 24 * 60, hour - 1, hour + 3, hour + 7])

@@ -33,7 +33,7 @@ function volumesOf(entries: TrendOutput['entries']): Record<string, number> {
   return Object.fromEntries(entries.map((entry) => [entry.term, entry.tweet_volume]))
 }
 
-/** Returns the first user, from this number on, whose tweets are in this partition. */
+/** Returns the smallest user id that is at least `from` and whose tweets are in the given partition. */
 function userIn(partition: number, from: number): bigint {
   for (let user = from; ; user++) if (partitionFor(Buffer.from(String(user)), 4) === partition) return BigInt(user)
 }
@@ -144,7 +144,7 @@ test('a tweet whose bot score is not a number becomes a dead letter', () => {
   expect(letter.headers.map(({ value }) => value?.toString())).toContain('bad_bot_score')
 })
 
-test('a tweet counts at its creation time; late tweets within the window count, but older tweets and tweets too far ahead do not', () => {
+test('a tweet counts at its creation time if this time is at most 59 minutes in the past or 5 minutes in the future', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['late'], created_at: START - 59 * MINUTE })
   send(driver, { hashtags: ['too late'], created_at: START - 60 * MINUTE })
@@ -231,7 +231,7 @@ test('without input, windows slide until they are empty', () => {
   expect(entriesOf(driver, NEW_YORK)).toEqual([])
 })
 
-test('a window ends at the whole minute, and a list at a half minute includes the current minute', () => {
+test('the list of a whole minute leaves out the minute that begins then, and the list of a half minute includes the current minute', () => {
   const driver = testDriver(trends, { startAt: START })
   advanceTo(driver, START + 51 * SECOND)
   send(driver, { hashtags: ['second minute'] })

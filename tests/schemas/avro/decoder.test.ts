@@ -68,7 +68,7 @@ describe('64-bit integers', () => {
     )
   })
 
-  test('are accepted with padding groups, as in other implementations', () => {
+  test('are accepted even if they are encoded in more bytes than necessary, as in other implementations', () => {
     expect(decoded('long', [0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00])).toBe(1)
     expect(decoded('int', [0x82, 0x80, 0x80, 0x80, 0x00])).toBe(1)
   })
@@ -78,7 +78,7 @@ describe('64-bit integers', () => {
     ['long', [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00]],
     ['int', [0x80, 0x80, 0x80, 0x80, 0x10]],
     ['int', [0x80, 0x80, 0x80, 0x80, 0x80, 0x00]],
-  ])('%s with too many bytes is refused', (schema, bytes) => {
+  ])('values of type %s with more bits or bytes than the type allows are refused', (schema, bytes) => {
     expect(() => decoded(schema, bytes)).toThrow('more bytes than its type allows')
   })
 })

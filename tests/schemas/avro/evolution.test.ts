@@ -336,7 +336,7 @@ test('a value that is read with another schema is the same as in avsc', () => {
   expect(resolved).toBeGreaterThan(500)
 })
 
-test('a default beyond 2^53 is exact for an int64, and is refused where a JavaScript number would round it', () => {
+test('a default beyond 2^53 is exact for an int64, and is refused for a plain long, because a JavaScript number would round it', () => {
   const digits = '9223372036854775807'
   const reader = (attributes: string) =>
     parseJson(`{"type":"record","name":"R","fields":[{"name":"n","type":{"type":"long"${attributes}},"default":${digits}}]}`) as AvroSchema
@@ -346,14 +346,14 @@ test('a default beyond 2^53 is exact for an int64, and is refused where a JavaSc
   expect(() => compileDecoder(writer, reader(''))).toThrow('declare the long with logicalType int64')
 })
 
-test('the default of a double may be a number that is too large for a double', () => {
+test('a default that is too large for a double is read as infinity', () => {
   const field = (name: string, digits: string) => `{"name":"${name}","type":"double","default":${digits}}`
   const reader = parseJson(`{"type":"record","name":"R","fields":[${field('f0', '1e999')},${field('f1', '-1e999')}]}`)
   const decode = compileDecoder<object>({ type: 'record', name: 'R', fields: [] }, reader as AvroSchema)
   expect(decode(Buffer.alloc(0), 0, 0)).toEqual({ f0: Number.POSITIVE_INFINITY, f1: Number.NEGATIVE_INFINITY })
 })
 
-test('the default of a double may be a value that JSON numbers cannot express', () => {
+test('the default of a double may be NaN or infinite, written as a string, because JSON numbers cannot express these values', () => {
   const reader = {
     type: 'record',
     name: 'R',

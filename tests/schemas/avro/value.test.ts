@@ -39,7 +39,7 @@ test('a value that was written with another schema is converted to the schema of
   expect(codec.decode(bytes, 0, bytes.length)).toEqual({ x: 2, y: 7 })
 })
 
-test('an unknown schema id causes an error with this id, and its values decode once the schema is loaded', () => {
+test('an unknown schema id causes an error that contains the id, and values with this id are decoded once the schema is loaded', () => {
   const loaded: Record<number, AvroSchema> = {}
   const codec = avroValue<Point>(schema).open(1, lookup(loaded))
   const bytes = Buffer.from([0, 0, 0, 0, 9, 4])

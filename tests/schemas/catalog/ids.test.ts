@@ -21,14 +21,17 @@ test('a command and an attempt determine an id of 45 bits, and different attempt
   expect(productIdOf('c', 0)).not.toBe(productIdOf('c', 1))
 })
 
-test.each([1, 7, 123_456_789, LARGEST_PRODUCT])('the variant ids of product %d lead back to the product', (productId) => {
-  for (const number of [1, 2, MOST_VARIANT_NUMBER]) {
-    const id = variantIdOf(productId, number)
-    expect(Number.isSafeInteger(id)).toBe(true)
-    expect(placeOfVariant(id)).toEqual({ productId, number })
-    expect(parseVariantId(String(id))).toBe(id)
-  }
-})
+test.each([1, 7, 123_456_789, LARGEST_PRODUCT])(
+  'the product id and the variant number can be read from each variant id of product %d',
+  (productId) => {
+    for (const number of [1, 2, MOST_VARIANT_NUMBER]) {
+      const id = variantIdOf(productId, number)
+      expect(Number.isSafeInteger(id)).toBe(true)
+      expect(placeOfVariant(id)).toEqual({ productId, number })
+      expect(parseVariantId(String(id))).toBe(id)
+    }
+  },
+)
 
 test('numbers that no variant or product can have are refused', () => {
   for (const number of [0, 256, 1.5, -1, Number.NaN]) expect(() => variantIdOf(7, number)).toThrow(RangeError)

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import currencies from '../../../schemas/fraud/currencies.json' with { type: 'json' }
 import { isCurrency, unitsOf, usdOf } from '../../../schemas/fraud/money.ts'
 
-/** ISO codes that are not used for payments: metals, bonds, units of account, tests and "no currency". */
+/** ISO codes that are not used for payments: metals, bonds, units of account, test codes and "no currency". */
 const NO_MONEY = new Set(['XAG', 'XAU', 'XBA', 'XBB', 'XBC', 'XBD', 'XDR', 'XPD', 'XPT', 'XSU', 'XTS', 'XUA', 'XXX'])
 
-test('the table contains more than 150 currencies, all with codes of three letters, and no metals, bonds or tests', () => {
+test('the table contains more than 150 currencies, all with codes of three letters, and no metals, bonds or test codes', () => {
   const codes = Object.keys(currencies.usd_per_unit)
   for (const code of codes) expect(code).toMatch(/^[A-Z]{3}$/)
   expect(codes.length).toBeGreaterThan(150)

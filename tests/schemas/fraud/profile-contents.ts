@@ -5,7 +5,10 @@ export function comparable({ mean_usd, m2_usd, users, devices, ips, cards, merch
   return { ...rest, seen: [users, devices, ips, cards, merchants].map(seenRows) }
 }
 
-/** Returns, in order, the hash of each entity that was seen, with the times of its first and last sighting. */
+/**
+ * Returns a row for each entity that was seen, in hexadecimal and sorted. A row contains the hash of the entity and the
+ * times of its first and last sighting.
+ */
 function seenRows(rows: Buffer): string[] {
   return Array.from({ length: rows.length / 16 }, (_, row) => rows.subarray(row * 16, (row + 1) * 16).toString('hex')).sort()
 }

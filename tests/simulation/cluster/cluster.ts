@@ -113,7 +113,7 @@ export function simulatedCluster(
   const groups = new Map<string, Group>()
   const up = new Set<number>()
   let generation = 0
-  /** Part of the hash that assigns keys to coordinators. A new value moves keys to other coordinators. */
+  /** Part of the text whose hash assigns a key to a coordinator. A new value moves keys to other coordinators. */
   let salt = 0
   let loadedAt = 0
 

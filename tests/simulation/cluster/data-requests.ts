@@ -24,8 +24,8 @@ interface Produced {
 }
 
 /**
- * Handles Produce v11 and v12 with acks=all. Answers once each batch has been refused, is on all replicas, or has lost
- * its leader while waiting for the replicas.
+ * Handles Produce v11 and v12 with acks=all. Answers once each batch has been refused or is on all replicas, or the
+ * leader of its log has changed while the batch was waiting for the replicas.
  */
 export function produce({ apiVersion, body, reply }: ClientRequest, broker: SimulatedBroker, cluster: Cluster): void {
   const transactionalId = body.readNullableString()
@@ -111,8 +111,8 @@ function partitionJoining(
 }
 
 /**
- * Returns the error to report to a client of this API version. An error that such a client would not retry is replaced
- * with an error that every client retries.
+ * Returns the error to report to a client of this API version. A temporary error that such a client would not retry is
+ * replaced with an error that every client retries.
  */
 function asProduceError(error: string, apiVersion: number): string {
   if (error === 'CONCURRENT_TRANSACTIONS') return apiVersion >= ADDING_VERSION ? error : 'NOT_ENOUGH_REPLICAS'

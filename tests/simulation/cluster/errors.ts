@@ -18,7 +18,7 @@ export class Refused extends Error {
   }
 }
 
-/** Runs a step. Returns its error code, or 0 if it succeeds. */
+/** Runs a step. Returns the error code if the step throws `Refused`, or 0 if it succeeds. */
 export function codeFrom(step: () => void): number {
   try {
     step()

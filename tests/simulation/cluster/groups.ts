@@ -43,7 +43,7 @@ export interface GroupMemberState {
   rebalanceTimeoutMs: number
   /** Keys of the partitions that are assigned to the member. */
   assigned: Set<string>
-  /** Partitions that the member was asked to revoke but has not revoked yet. */
+  /** Keys of the partitions that the member must revoke but has not revoked yet. */
   revoking: Set<string>
   revokingSince: number
 }
@@ -156,8 +156,8 @@ export class Group {
   }
 
   /**
-   * Assigns partitions as the range assignor does: in each topic, its subscribers, sorted by id, get ranges of
-   * consecutive partitions.
+   * Assigns partitions as the range assignor does: the subscribers of each topic, sorted by id, get ranges of
+   * consecutive partitions of the topic.
    */
   #rebalance(): void {
     this.epoch++

@@ -12,7 +12,7 @@ dataTest('userAgents', 'the parser recognises nearly all recorded crawlers as bo
   expect(matrix.wronglyCaught).toBe(0)
 })
 
-dataTest('userAgents', 'the parser recognises the family and device of nearly all recorded browsers', (folder) => {
+dataTest('userAgents', 'the parser finds a name for over 99 % of the recorded browsers, and the right device for over 99.5 %', (folder) => {
   const { browsers } = readUserAgents(folder, readFileSync)
   const read = userAgentReader()
   const facts = browsers.map(({ userAgent, deviceCategory }) => ({ ...read(userAgent), deviceCategory }))
@@ -20,7 +20,7 @@ dataTest('userAgents', 'the parser recognises the family and device of nearly al
   expect(facts.filter(({ device, deviceCategory }) => device === deviceCategory).length / browsers.length).toBeGreaterThan(0.995)
 })
 
-/** Browser versions from a few years ago to a few years ahead. */
+/** Every second browser version from 80, which is years old, to 198, which does not exist yet. */
 const VERSIONS = Array.from({ length: 60 }, (_, index) => 80 + 2 * index)
 const KIT = 'AppleWebKit/537.36 (KHTML, like Gecko)'
 const SYSTEMS = [
@@ -63,7 +63,7 @@ function generatedUserAgents() {
   return { browsers, crawlers }
 }
 
-test('the parser recognises generated crawlers as bots, and the family and device of generated browsers', () => {
+test('the parser recognises all generated crawlers as bots, and finds a name and the right device for each generated browser', () => {
   const userAgents = generatedUserAgents()
   expect(confusionMatrix(userAgents)).toMatchObject({ caught: userAgents.crawlers.length, missed: [], wronglyCaught: 0 })
   const read = userAgentReader()

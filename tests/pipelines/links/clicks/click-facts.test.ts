@@ -33,7 +33,7 @@ describe('user agents', () => {
       { bot: false, browser: 'Chrome', device: 'mobile' },
     ],
     ['', { bot: false, browser: 'unknown', device: 'unknown' }],
-  ])('%j belongs to the right browser and device, and to no bot', (userAgent, facts) => {
+  ])('the user agent %j has the right browser and device, and is not a bot', (userAgent, facts) => {
     expect(read(userAgent)).toEqual(facts)
     expect(read(userAgent)).toEqual(facts)
   })

@@ -49,7 +49,7 @@ function deadLetterCodes(driver: TestDriver): string[] {
   return driver.readDeadLetters().map(({ headers }) => String(headers.find(({ key }) => key === 'dead-letter.code')?.value))
 }
 
-test('clicks are counted by hour, referrer, country, browser and device, and bots are counted separately', () => {
+test('clicks are counted by hour, referrer, country, browser and device; bots count in the totals and hours, but in no list and not as visitors', () => {
   const driver = drive()
   send(driver)
   send(driver, { ip: '193.0.6.139', referrer: '', time: START - HOUR })
@@ -142,7 +142,7 @@ test('a click is counted even if the name of its browser is cut off in the middl
   expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 2 })
 })
 
-test('a click counts even if it is dated 5 minutes ahead', () => {
+test('a click counts even if its time is 5 minutes in the future', () => {
   const driver = drive()
   send(driver, { time: START + 5 * 60_000 })
   expect(newestStats(driver).get('abc1234')?.total_clicks).toBe(1)

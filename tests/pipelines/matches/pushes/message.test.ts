@@ -12,7 +12,7 @@ test('the signature agrees with the published example of Standard Webhooks', () 
   expect(signature).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')
 })
 
-test('every attempt to send a push contains the same key and the time of the attempt, and otherwise only ids and the time of the match', () => {
+test('all attempts to send a push have the same key and body, but each has its own signature, and the body contains only ids and the time of the match', () => {
   const { headers, body } = pushMessage(PUSH, [NEW], NOW)
   expect(headers).toMatchObject({
     'content-type': 'application/json',

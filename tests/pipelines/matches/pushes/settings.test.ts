@@ -36,7 +36,7 @@ test.each(['http://localhost:9000/hook', 'http://127.0.0.1:9000/hook', 'http://[
   },
 )
 
-test('a receiver on another machine needs TLS, unless the operator permits otherwise', () => {
+test('a receiver on another machine needs TLS, unless the operator permits plain HTTP', () => {
   const env = { MATCH_WEBHOOK_URL: 'http://push.example/hook', MATCH_WEBHOOK_SECRET: SECRET }
   expect(() => read(env)).toThrow(/MATCH_WEBHOOK_URL: is not encrypted/)
   expect(() => read({ ...env, MATCH_WEBHOOK_URL: 'http://127.0.0.1.example/hook' })).toThrow(/is not encrypted/)

@@ -8,7 +8,7 @@ import { quantityHint, stockStatus } from '../../../../schemas/catalog/documents
 const WEEK = 7 * 24 * 3_600_000
 const NOON = Date.UTC(2026, 5, 1, 12)
 
-test('sales halve every 7 days', () => {
+test('the weight of a sale halves every 7 days', () => {
   const log = addSale(null, 8, NOON)
   expect(salesAt(log, NOON)).toBeCloseTo(8, 9)
   expect(salesAt(log, NOON + WEEK)).toBeCloseTo(4, 9)

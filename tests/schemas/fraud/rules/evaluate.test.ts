@@ -49,7 +49,7 @@ function evaluate(rules: readonly Rule[], { facts = { 'txn.amount': 5 }, lists =
   }
 }
 
-test('the lowest priority number wins, and all rules that match are listed', () => {
+test('of the rules that match, the one with the lowest priority number wins, and all are listed', () => {
   const { winner, matched } = evaluate([
     ruleOf('second', { priority: 2, action: 'BLOCK' }),
     ruleOf('first', { priority: -1, action: 'APPROVE' }),

@@ -65,7 +65,7 @@ test.each([
   expect(planned(text, { 'txn.amount': amount, 'txn.currency': 'EUR' })).toBe(expected)
 })
 
-test('a condition with a comparison of strings is false if they differ, true if they are equal, and missing if one is missing', () => {
+test('in a plan, a comparison of two strings is false if the strings differ, true if they are equal, and missing if one of them is missing', () => {
   const text = "payee.merchant_category = 'books' AND txn.amount > 1"
   expect(planned(text, { 'txn.amount': 2, 'payee.merchant_category': 'travel' })).toBe(false)
   expect(planned(text, { 'txn.amount': 2, 'payee.merchant_category': 'books' })).toBe(true)
