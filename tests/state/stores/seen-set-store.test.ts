@@ -70,7 +70,10 @@ function copy({ items, pages }: Model): Model {
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const open = () => openStore(newStore({ collectChanges: true }), opened.backend, CACHE_BYTES)
   const both = modelled(opened, open, { items: new Map(), pages: new Map() } as Model, copy)
-  /** The latest time passed to the store. Items that have expired by this time may be gone. */
+  /**
+   * The current time of the run. No time that is passed to the store is later. Items that have expired by this time may
+   * be gone.
+   */
   let now = START
 
   function check(seen: boolean, added: number | undefined, at: number): void {

@@ -226,7 +226,7 @@ async function annAndBob() {
 }
 
 test.each(['block', 'unmatch'] as const)(
-  'a %s by a user who leaves and returns no longer affects either user, however late it is noted and in every order of topics',
+  'after a user has left and returned, an earlier %s by this user affects neither user, however late it is noted and in every order of topics',
   async (action) => {
     for (const isDeletionFirst of [true, false])
       for (const noteAt of [0, 1, 2, 3, 4]) {
