@@ -12,7 +12,8 @@ const STORE = 'seen'
 /** Cache size with room for only a few objects. */
 const CACHE_BYTES = 800
 /**
- * Error rate in the tests. It is so low that there are no false positives, so an ordinary set can serve as the model.
+ * Default error rate in the tests. It is so low that there are no false positives, so an ordinary set can serve as the
+ * model.
  */
 const EXACT = 1e-6
 const LIFETIME_MS = 1_000
