@@ -48,7 +48,8 @@ export default defineConfig({
     // `performance` is not faked. Test files share a process, so a loop that another file has left behind may still be
     // running. If such a loop waited for time to pass on a faked `performance`, it would block the process forever.
     fakeTimers: { toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'clearImmediate', 'Date'] },
-    // Projects run in ascending order of `groupOrder`. The numbers start at 1, because 0 would come last.
+    // Projects run in ascending order of `groupOrder`. The numbers start at 1, because Vitest runs isolated projects
+    // without parallelism last if their number is 0.
     projects: [
       {
         extends: true,

@@ -134,7 +134,8 @@ export function slot(name: string, deps: SlotDeps): Slot {
       // Does not create a worker if the process is already being stopped.
       if (isStopping) return
       const created = createWorker(
-        // Warms up even if few records are missing, because states in simulations never reach the default threshold.
+        // The threshold is 0, because states in simulations never lack as many records as the default threshold
+        // requires.
         { topology, guarantee, ...settings, warmUpMaxMs, warmUpLeastRecords: 0, stopGraceMs: 5_000 },
         { transport, registry, backend: failing(memoryBackend(disk)), identity, runtime, ...watchOf(own) },
       )

@@ -6,7 +6,7 @@ import { handleRequest } from './cluster/requests.ts'
 import type { Transaction } from './cluster/transactions.ts'
 import { append, producerWorld, TOPIC, valuesIn } from './producer-world.ts'
 
-/** Tests with brokers that hang, and with brokers that do not know the controller's decisions. */
+/** Tests with brokers that hang, and with brokers that the controller's decisions do not reach. */
 
 const PARTITION = { topic: TOPIC, partition: 0 }
 const BROKERS = 3
@@ -28,7 +28,7 @@ const POLL_MS = 1_000
 const REPLICATION_TIMEOUT_MS = 10_000
 /** Interval at which the client refreshes its metadata. */
 const METADATA_AGE_MS = 300_000
-/** How long a broker is in trouble in these tests, and when the controller fences it. */
+/** How long a broker stays outdated, and how soon the controller fences a broker that is cut off. */
 const TROUBLE_MS = 300_000
 const FENCED_MS = 9_000
 
@@ -63,8 +63,8 @@ test('a broker that hangs does not keep the client from finding the leaders and 
 })
 
 /**
- * Starts three brokers. After `fallBehind` is called, broker 1 answers as if it still led the log and did not know of
- * the last election.
+ * Starts three brokers. After `fallBehind` is called, broker 1 answers as if the last election had not taken place and
+ * it still led the log.
  * @param keys the API keys of the requests that broker 1 answers in this way; by default all
  */
 function outdatedWorld(keys?: readonly number[]) {
@@ -126,7 +126,7 @@ test('a client that knows a later leader epoch ignores the answers of a broker t
   })
 })
 
-test('a reader can start at an offset whose leader epoch no broker knows', async () => {
+test('a reader can start at an offset with a leader epoch that the log never had', async () => {
   const { open, run } = producerWorld(2, handleRequest, BROKERS)
   await run(async (producer) => {
     append(producer, 'first')

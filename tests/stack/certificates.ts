@@ -10,7 +10,7 @@ export interface TestAuthority extends TestCertificate {
   issue(options: CertificateOptions): TestCertificate
   /** Creates an intermediate authority, whose certificate this authority signs. */
   intermediate(name: string): TestAuthority
-  /** Creates a new certificate for the same key, as an authority does before its old one expires. */
+  /** Creates a new certificate for the same key, as an authority does before its current certificate expires. */
   renewed(): TestAuthority
 }
 

@@ -10,7 +10,7 @@ function redisIn(dir: string) {
   return redis
 }
 
-test('empties a Redis whose data is in the folder of a test', async () => {
+test('flushTestRedis empties a Redis whose data is in the folder of a test', async () => {
   const dir = join(guardedFolder().path, 'redis')
   mkdirSync(dir)
   const redis = redisIn(dir)
@@ -19,7 +19,7 @@ test('empties a Redis whose data is in the folder of a test', async () => {
 })
 
 test.each(['/var/lib/redis', tmpdir(), join(tmpdir(), 'redis'), join(tmpdir(), 'millrace-test-x', '..', 'redis'), ''])(
-  'refuses to empty a Redis whose data is in the folder "%s"',
+  'flushTestRedis refuses to empty a Redis whose data is in the folder "%s"',
   async (dir) => {
     const redis = redisIn(dir)
     await expect(flushTestRedis(redis as never)).rejects.toThrow('refused to empty the Redis')

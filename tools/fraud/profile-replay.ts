@@ -10,8 +10,8 @@ import type { FraudIpFacts, FraudProfile, FraudRequest } from '../../schemas/fra
 /** Profiles in memory. The functions of the pipeline and of the API fold and read them. */
 export interface ProfileReplay {
   /**
-   * Returns the inputs of models and rules for a transaction, and then adds the transaction. Transactions must be
-   * passed in chronological order.
+   * Computes the inputs of models and rules for a transaction, then adds the transaction to the profiles, and returns
+   * the inputs. Transactions must be passed in chronological order.
    */
   next(request: FraudRequest, ip: FraudIpFacts): ModelInput
   /**

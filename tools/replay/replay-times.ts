@@ -8,8 +8,8 @@ export interface ReplayTimes {
 }
 
 /**
- * Follows the rhythm of the recording at a different speed. Long gaps are shortened, because months separate the six
- * events of the data set.
+ * Creates play times that are proportional to the times of the recording, except that long gaps are shortened. Months
+ * separate the six events of the data set.
  * @param speed ms of the recording per ms of the replay
  * @param longestGapMs longer gaps of the recording are shortened to this length, in ms of the recording
  */

@@ -12,9 +12,7 @@ const SHARE_UNANSWERED = 0.02
 const SHARE_LATE = 0.02
 const LATE_MS = [5, 1_500] as const
 
-/**
- * A simulated server of Redis or ClickHouse. Until the faults of a run end, requests may be lost, late or unanswered.
- */
+/** A simulated Redis or ClickHouse server. Until the faults of a run end, requests may be lost, late or unanswered. */
 export class StoreServer {
   readonly #scheduler: Scheduler
   readonly #chance: Chance

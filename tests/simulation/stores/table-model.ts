@@ -7,7 +7,7 @@ export interface StoredRow extends OffsetRow {
   readonly partition: number
 }
 
-/** A model of ClickHouse that contains a table. */
+/** A model of a ClickHouse server with one table. */
 export interface TableModel {
   readonly server: StoreServer
   /** Returns the interface through which one process uses the model. */
@@ -29,7 +29,10 @@ export function tableModel(scheduler: Scheduler): TableModel {
   }
 
   function storeOf(client: Actor): TableStore {
-    /** Suffixes of deduplication tokens, by topic and partition. They distinguish inserts of the same offsets. */
+    /**
+     * Suffixes of deduplication tokens, by topic and partition. `forgetInserts` sets a new suffix, so that a later
+     * insert of the same offsets does not count as a repetition.
+     */
     const salts = new Map<string, string>()
     return {
       prepare: () => server.request(client, 'prepares the table', () => 'the only life'),

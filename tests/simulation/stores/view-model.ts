@@ -11,7 +11,7 @@ interface Positions {
   clearing: string | undefined
 }
 
-/** A model of Redis that contains views. */
+/** A model of a Redis server with views. */
 export interface ViewModel {
   readonly server: StoreServer
   /** Returns the interface through which one process uses the model. */
@@ -45,7 +45,10 @@ export function viewModel(scheduler: Scheduler): ViewModel {
     return { applied: true }
   }
 
-  /** Begins a clearing, unless one is under way or the partition's position has changed since it was read. */
+  /**
+   * Begins a clearing, unless one is under way or the partition's position has changed since it was read. Without
+   * `read`, begins a clearing only if the partition has no positions.
+   */
   function beginClearing(tag: string, mark: string, read?: { readonly topic: string; readonly position: ViewPosition }): void {
     const known = partitions.get(tag)
     if (known?.clearing !== undefined) return

@@ -30,7 +30,8 @@ const BEFORE = NOW - 3_600_000
 
 /**
  * Stores a blob that was last touched before `BEFORE`. Returns two shelves on the same folder, as two processes would
- * have, and a function that lists the blobs of the second shelf.
+ * have, and a function that lists the blobs of the second shelf. The listing puts back blobs that a sweep has moved
+ * aside.
  */
 async function sharedFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-sweeps-'))

@@ -45,7 +45,7 @@ function replyError(message: string): Error {
   return Object.assign(new Error(message), { name: 'ReplyError' })
 }
 
-test("a script returns its answer, including bytes, and the script's source is sent to a server that does not know the script", async () => {
+test("a script returns its answer, including bytes, and the script's source is sent to a server that has not cached the script", async () => {
   const { state, scripts, run } = echoRedis()
   expect(await run()).toEqual(['x', 7])
   expect(await scripts.run(ECHO, ['{a}:1', '{a}:2'], [Buffer.from([0, 255])])).toEqual([Buffer.from([0, 255])])
@@ -124,7 +124,7 @@ test('an error from a faulty script is thrown unchanged and leaves the circuit c
 test('each server of a cluster has its own circuit, and a script cannot use keys with different hash tags', async () => {
   const slots = Array.from({ length: 16_384 }, (_, slot) => [slot < 8_192 ? 'one:1' : 'two:2'])
   const { state, scripts, run, reason } = echoRedis({ isCluster: true, slots })
-  // Slots 3,300 and 15,495.
+  // These keys are in the slots 3,300 and 15,495.
   const [one, two] = ['b', 'a']
   state.error = new Error('Connection is closed.')
   expect((await reason(one)).reason).toBe('unreachable')

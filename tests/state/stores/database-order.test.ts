@@ -12,7 +12,7 @@ test('a thousand short text keys are sorted, even if they begin with the same ch
   }
 })
 
-test('keys of several kinds are sorted completely', () => {
+test('keys with different prefixes are sorted completely', () => {
   const keys = Array.from({ length: 1_000 }, (_, i) => `${['user:u', 'device:device-', 'card:'][i % 3]}${(i * 7_919) % 10_007}`)
   expect(keysOf(sortForDatabase(named(keys), LEVELS_TO_WRITE))).toEqual(keys.toSorted())
 })

@@ -313,7 +313,7 @@ test('deleting a key that was never stored writes no tombstone', async () => {
 })
 
 test.each(['keyed', 'sparse', 'packed'] as const)(
-  'a %s store has only one entry for a key that was evicted, prefetched as the last used key, and changed by another record',
+  'a %s store loses no change of an evicted key that is prefetched while it is the last used key, and that a record changes without having prefetched it',
   async (kind) => {
     const steps: Step[] = [
       { do: 'put', key: 'd', value: '' },

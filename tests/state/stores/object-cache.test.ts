@@ -4,7 +4,7 @@ import { objectCache } from '../../../state/stores/object-cache.ts'
 
 const CAPACITY = 8
 
-test('the cache contains all pinned entries, and the entries that were used last (at least half of its capacity)', () => {
+test('the cache contains all pinned entries, and the most recently used entries up to at least half of its capacity', () => {
   const step = fc.record({ key: fc.integer({ min: 0, max: 40 }), pin: fc.boolean(), read: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {

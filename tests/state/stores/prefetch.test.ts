@@ -20,7 +20,7 @@ const TOO_LARGE = 2 ** 40
 
 type Announced = EngineStore & { prefetchNumber(number: number): void; fill?(number: number): void }
 
-/** Adds a method that prefetches the key of a number. */
+/** Adds a method that prefetches the key that contains a given number. */
 function announced<S extends EngineStore>(store: S, prefetch: (store: S, number: number) => void): Announced {
   return Object.assign(store, { prefetchNumber: (number: number) => prefetch(store, number) })
 }

@@ -12,7 +12,8 @@ const STORE = 'seen'
 /** Cache size with room for only a few objects. */
 const CACHE_BYTES = 800
 /**
- * Error rate in the tests. It is so low that there are no false positives, so an ordinary set can serve as the model.
+ * Default error rate in the tests. It is so low that there are no false positives, so an ordinary set can serve as the
+ * model.
  */
 const EXACT = 1e-6
 const LIFETIME_MS = 1_000
@@ -70,7 +71,10 @@ function copy({ items, pages }: Model): Model {
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const open = () => openStore(newStore({ collectChanges: true }), opened.backend, CACHE_BYTES)
   const both = modelled(opened, open, { items: new Map(), pages: new Map() } as Model, copy)
-  /** The latest time passed to the store. Items that have expired by this time may be gone. */
+  /**
+   * The current time of the run. No time that is passed to the store is later. Items that have expired by this time may
+   * be gone.
+   */
   let now = START
 
   function check(seen: boolean, added: number | undefined, at: number): void {

@@ -11,7 +11,7 @@ const BUCKETS = 5
 /** Cache size with room for only a few objects. */
 const CACHE_BYTES = 500
 const keyArbitrary = fc.constantFrom('a', 'b', 'c', 'd')
-/** Times that span a few lengths of the ring, and one time far in the future. */
+/** Times within a period of several ring lengths, and one time far in the future. */
 const timeArbitrary = fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 0, max: 150 }) }, { weight: 1, arbitrary: fc.constant(1e12) })
 
 type Step =

@@ -67,7 +67,7 @@ async function follow(replica: Redis, master: Redis): Promise<void> {
 }
 
 /**
- * Begins to move a slot from the first master of a cluster to another one.
+ * Begins to move a slot from the first master of a cluster to another master.
  * @returns a function that finishes the move
  */
 export async function startMovingSlot(url: string, slot: number): Promise<() => Promise<void>> {

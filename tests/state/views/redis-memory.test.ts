@@ -9,7 +9,7 @@ const info = (more: Readonly<Record<string, string | number>>) =>
 const limited = (policy: string, used = 1_000) => parseMemory(info({ used_memory: used, maxmemory: 2_000, maxmemory_policy: policy }))
 const unlimited = parseMemory(info({ maxmemory: 0, maxmemory_policy: 'allkeys-lru' }))
 
-test("the capacity is maxmemory, or else the machine's memory, and only the fullest server counts", () => {
+test('the capacity of a server is its maxmemory or, without this setting, the memory of its machine; only the fullest server counts', () => {
   expect(usedRatio([limited('noeviction')])).toBe(0.5)
   expect(usedRatio([unlimited])).toBe(0.25)
   expect(usedRatio([unlimited, limited('noeviction', 1_900), limited('noeviction')])).toBe(0.95)

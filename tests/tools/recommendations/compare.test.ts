@@ -30,7 +30,7 @@ function itemOf(title: string): RecommendationItem {
   return { ...texts, popularity: 0, status: 'ACTIVE', created_at: START, updated_at: START }
 }
 
-test('in a comparison, the version in force has vectors of newer items, as in the API', async () => {
+test('in a comparison, the version in force also has vectors of items that were added after its training, as in the API', async () => {
   const items = new Map(Array.from({ length: OTHERS }, (_, index) => [BigInt(100 + index), itemOf('Scarf')]))
   items.set(1n, itemOf('Kettle')).set(900n, itemOf('Heat'))
   const builder = historyBuilder()

@@ -113,7 +113,7 @@ describe('training with Python', () => {
     expect(await gainOfTop(shown)).toBeLessThan(0.5 * (await gainOfTop(unplaced)))
   })
 
-  it('a newer item is placed by its content', async () => {
+  it('the vector of a newer item is closer to an item with the same content than to an item with different content', async () => {
     const model = await openModel(folder)
     model.addItem({ itemId: 1_000n, ...contentOf(2n) })
     const newer = model.vectorOf(1_000n)!

@@ -31,7 +31,7 @@ test('the list contains the items with the highest decayed weights, whether they
   }
 })
 
-test('a forgotten item disappears from the list', () => {
+test('an item disappears from the list once its weight has decayed below the minimum', () => {
   const trending = trends()
   const event = (at: number) => [{ at, weight: 1, country: null, age_bucket: null } as never]
   trending.add(1n, event(0))

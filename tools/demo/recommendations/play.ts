@@ -31,7 +31,7 @@ export const recommendationsDemo: DemoService = {
   },
 }
 
-/** Returns product ids from a search, in groups of the same category. */
+/** Returns product ids from a search, grouped by category. */
 async function shelvesOf(client: DemoClient): Promise<string[][]> {
   const { body } = await client.ask(ANYBODY, 'GET', `/api/v1/products/search?page_size=${PRODUCTS}`)
   const found = (body?.results ?? []) as { readonly product_id: number; readonly category: unknown }[]

@@ -44,7 +44,7 @@ export function vocabulary(seed: number): Vocabulary {
   }
 }
 
-/** Returns the index of a country's most frequent term in the vocabulary. */
+/** Returns the index, in the vocabulary, of the most frequent term of a country. */
 function placeOf(country: string): number {
   const [first, second] = [country.charCodeAt(0), country.charCodeAt(1)]
   return EVERYDAY.length + (((first * 31 + second) * 97) % (VOCABULARY / 2))

@@ -12,7 +12,10 @@ const MOST_LISTS = 20_000
 type Row = [string, string, string[], number[], number[]]
 
 export interface ServedOptions {
-  /** Epoch ms. Only lists that are at least half an hour older are read, so that all choices precede this time. */
+  /**
+   * Epoch ms. Only lists from at least half an hour before this time are read, so that all choices from a list precede
+   * this time.
+   */
   readonly before: number
   /** Maximum number of lists. Default: MOST_LISTS. */
   readonly most?: number

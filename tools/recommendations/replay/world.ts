@@ -195,7 +195,10 @@ export function replayWorld(): ReplayWorld {
   }
 }
 
-/** Removes the session of a user who has been inactive, as the stream's timer does. */
+/**
+ * If the user has been inactive for a week, removes the data that the service keeps only for a week, as the stream's
+ * timer does.
+ */
 function stateAt(state: UserState, time: number): UserState {
   const isForgotten = state.last_event_at !== null && time - state.last_event_at >= FORGET_AFTER_MS
   return isForgotten ? withoutVisit(state) : state

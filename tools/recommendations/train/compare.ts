@@ -60,7 +60,7 @@ export async function compare({ candidate, inForce, seed, ...past }: Compared): 
 
 /**
  * Adds the most recently changed items to the models, as the API does. Otherwise, the lists of the version in force
- * would lack the items that were new after its training, although the API computes vectors for them.
+ * would lack items that were added after its training, although the API computes vectors for them.
  */
 async function addNewerItems({ items }: Catalogue, models: readonly (RecommendationModel | undefined)[]): Promise<void> {
   const newer = newerItems()

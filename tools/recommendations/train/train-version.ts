@@ -13,7 +13,7 @@ import { trainBundle } from './make-bundle.ts'
 import type { JudgedList } from './rank.ts'
 import { replayedLists } from './replayed-lists.ts'
 
-/** The current model, opened, and the time at which it was trained. */
+/** The model in force, which is open, and the time at which it was trained. */
 export interface ModelInForce {
   readonly model: RecommendationModel
   /** Epoch ms. */

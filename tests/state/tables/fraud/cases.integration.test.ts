@@ -60,7 +60,7 @@ test('cases are found by id and by transaction, and archived cases are listed, e
   expect(await list({ assignedTo: 'ann' })).toEqual([1, '9007199254740994'])
   const wholes = await readTableCases(client, [first.case_id, '1'])
   expect([...wholes].map(([id, text]) => [id, JSON.parse(text)])).toEqual([[first.case_id, { ...first, is_archived: true }]])
-  // A later payment has the same id.
+  // A later payment has the same transaction id.
   const later = closedCase('9007199254740995', { transaction: first.transaction, version: 1, created_at: NOW + 1 })
   await put(later)
   expect(await whole(readTableCaseOf(client, first.transaction.transaction_id))).toEqual(later)

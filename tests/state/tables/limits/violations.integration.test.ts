@@ -18,7 +18,7 @@ async function tableOf(...batches: readonly (readonly LimitViolation[])[]) {
   const { client } = await testDatabase()
   const store = tableStore(limitViolationsTable, client, { cluster: undefined })
   await store.prepare()
-  // Keeps the duplicates, and the rows that have expired.
+  // Merges would remove the duplicates and the expired rows.
   await client.command({ query: 'SYSTEM STOP MERGES limit_violations' })
   let offset = 0
   for (const batch of batches) {

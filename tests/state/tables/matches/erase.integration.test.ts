@@ -68,7 +68,7 @@ test("rows of a deleted user vanish, even if they arrive late; rows of the user'
   expect(await swipes()).toHaveLength(2)
 })
 
-test('for a day after an outage, all runs repeat older deletions, because these may be inserted after the first of the runs', async () => {
+test('for a day after an outage, every run repeats older deletions, because a deletion may reach the table only after the first of these runs', async () => {
   const { swiped, profile, client, eraser } = await world()
   await tableStore(matchesTable, client, ONE_SERVER).prepare()
   const start = Date.now() - 3 * DAY_MS

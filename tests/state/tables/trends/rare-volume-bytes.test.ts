@@ -57,7 +57,7 @@ test('the bytes contain the rows of the record, whatever its schema id is', () =
   )
 })
 
-test('a damaged record is refused if the decoder refuses it, if a row has more woeids than volumes or fewer, or if a volume is negative', () => {
+test('a damaged record is refused if the ordinary decoder refuses it, if a row does not have as many volumes as woeids, or if a volume is negative', () => {
   fc.assert(
     fc.property(volumes, fc.nat(), fc.nat(255), (value, at, byte) => {
       const bytes = encoded(value)

@@ -16,7 +16,7 @@ const MINUTE_MS = 60_000
 /** The beginning of the current minute, epoch ms. The time must be recent, because rows expire after 90 days. */
 const AT = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS
 
-test('a table from an earlier version gets the column for added rows, and these rows add to the volumes of their minute', async () => {
+test('a table from an earlier version gets the column adds_as, and rows with a value in it add to the volumes of their minute', async () => {
   const { client } = await testDatabase()
   await tableStore(trendVolumesTable, client, ALONE).prepare()
   const columns = trendRareVolumesTable.columns.filter((column) => !column.startsWith('adds_as'))

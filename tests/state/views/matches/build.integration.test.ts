@@ -107,8 +107,8 @@ test('in a densely populated area, the searches of a user who swipes all candida
     }
   }
   expect(shown).toEqual(suitable)
-  // The position contains cells of other users. If one of these users is deleted, the position must expire before the
-  // last rewrite of the log files, 45 minutes after the first one.
+  // The position contains ids and cells of other users. After the deletion of such a user, Redis rewrites its log files
+  // four times within 45 minutes. The position must expire before the last rewrite.
   expect(await redis.pttl(keys.resume)).toBeLessThanOrEqual(1_800_000)
 })
 

@@ -10,7 +10,7 @@ import { privateRedis } from '../../../stack/index.ts'
 
 const HOUR_MS = 3_600_000
 
-test('twenty moves per hour are allowed, and setting a first place counts as a move only after the deletion of a profile', async () => {
+test('twenty jumps per hour are allowed, and setting a first place counts as a jump only after the deletion of a profile', async () => {
   const redis = new Redis((await privateRedis()).address)
   onTestFinished(() => redis.disconnect())
   const keys = userKeys(0, ANN)
@@ -20,7 +20,7 @@ test('twenty moves per hour are allowed, and setting a first place counts as a m
   for (let index = 0; index < 30; index++) expect([index, await jump(0, true)]).toEqual([index, 0])
   for (let index = 0; index < 20; index++) expect([index, await jump(index)]).toEqual([index, 0])
   expect(await jump(100)).toBe(HOUR_MS - 100)
-  // A move that is taken back does not count.
+  // A jump that is taken back does not count.
   await redis.zpopmax(keys.jumps)
   for (let index = 0; index < 2; index++) {
     expect(await jump(19, false, 'undone')).toBe(0)

@@ -120,7 +120,7 @@ test.each<readonly Direction[]>([
       const state = await readUser(viewReader(redis), PARTITION, annId)
       if (state === undefined || state === NOT_CAUGHT_UP) throw new Error('the profile is missing')
       const isHidden = exclusionsOf(state, Date.now())(BOB, undefined) === 'swiped'
-      // While an action is in progress, both the previous and the new result are correct.
+      // While an action is in progress, either the previous or the new result is correct, so nothing is checked.
       if (known === answered) expect([order, action, isHidden]).toEqual([order, action, directions[answered] !== 'REWIND'])
     }
     // A note may remain only if it was stored after its own record was applied. Such a note agrees with the view.
@@ -226,7 +226,7 @@ async function annAndBob() {
 }
 
 test.each(['block', 'unmatch'] as const)(
-  'a %s by a user who leaves and returns no longer affects either user, however late it is noted and in every order of topics',
+  'after a user has left and returned, an earlier %s by this user affects neither user, however late it is noted and in every order of topics',
   async (action) => {
     for (const isDeletionFirst of [true, false])
       for (const noteAt of [0, 1, 2, 3, 4]) {

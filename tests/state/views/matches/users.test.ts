@@ -26,7 +26,7 @@ test('the note about a match is removed when the view includes the match, becaus
     expect(operationsFor({ liked_at: null, match_id: 'm', matched_at: 5, has_ended })).toContainEqual(removal)
 })
 
-test("only a user's newest likes are stored, and a match or a block replaces a like", () => {
+test('only the newest likes that a user has received are stored, and a match or a block replaces a like', () => {
   const keys = userKeys(0, ANN)
   const none = { liked_at: 5, match_id: null, blocks: false, is_blocked: false, has_ended: false, blocked_at: null, changed_at: 9 }
   const operationsFor = (relation: object | null) =>

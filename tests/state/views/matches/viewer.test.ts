@@ -27,7 +27,10 @@ function readerDuringApply() {
     if (key === keys.relations && isApplied) return { [BOB]: '{"b":1}' }
     return key === keys.likes && !isApplied ? { [BOB]: '2000' } : {}
   }
-  /** Returns what a command reads. After the first command on one of the three hashes, the sink applies the block. */
+  /**
+   * Returns what a command reads. After the first command on the notes, the relations or the likes, the sink applies
+   * the block.
+   */
   function read<T>(key: string, of: (fields: Record<string, string>) => T): Promise<T> {
     const answer = of(hashes(key))
     isApplied ||= [keys.recent, keys.relations, keys.likes].includes(key)

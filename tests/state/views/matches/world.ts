@@ -143,7 +143,7 @@ function lexicalReader(members: readonly string[]): ListReader & Pick<ViewReader
   }
   const unused = () => Promise.reject(new Error('unexpected: the search reads something other than a lexical range'))
   return {
-    // All parts of the index have caught up.
+    // All partitions of the index have caught up.
     get: async () => '1',
     hmget: unused,
     mget: unused,

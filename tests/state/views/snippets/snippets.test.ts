@@ -93,7 +93,7 @@ test('the record of a burnt snippet remains for the time within which its last r
   expect(await readBurntSnippet(late.reader, 0, ID)).toBeUndefined()
 })
 
-test('while the view is being filled, a snippet is neither missing nor shown, because it may have been deleted since', async () => {
+test('while the view is being filled, a look-up reports that the view has not caught up, whether or not the view already contains the snippet', async () => {
   const redis = fakeRedis()
   const { reader } = redis
   const view = snippetsView(HOUR_MS)

@@ -39,7 +39,7 @@ test('the example that lists the products of a seller names a seller who has pro
   expect(DEMO_SELLERS.map(({ id }) => id)).toContain(sellers[0])
 })
 
-test('the shop produces every kind of event in chronological order, and new prices differ by at most a tenth', () => {
+test('the shop produces every kind of event in chronological order, and new prices differ from the first price by at most a tenth', () => {
   const events = played(2_000)
   expect(events.map(({ at }) => at)).toEqual(events.map(({ at }) => at).toSorted((a, b) => a - b))
   expect(new Set(events.map(({ kind }) => kind)).size).toBe(5)

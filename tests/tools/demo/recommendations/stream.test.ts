@@ -3,7 +3,7 @@ import { visitStream } from '../../../../tools/demo/recommendations/stream.ts'
 
 const START = Date.UTC(2026, 0, 1)
 
-test('the same seed gives the same visits; the first event requests a list, and visits mostly stay on one shelf', () => {
+test('the same seed gives the same visits; the first event requests a list, and visits mostly stay within one group of items', () => {
   const shelves = [
     ['1', '2', '3'],
     ['4', '5', '6'],
