@@ -2,8 +2,11 @@ import { absencesOf } from './deletions.ts'
 import type { Evidence } from './evidence.ts'
 import { type Asked, isAccepted } from './requests.ts'
 
-/** After a request that was not accepted, this check assumes for this long that its command may still be executed. */
-const MAY_FOLLOW_MS = 20_000
+/**
+ * After a request that was not accepted, this check assumes for this long that its command may still be executed. A
+ * command lives for 30 s (`COMMAND_LIFE_MS` in api/kit/commands/commands.ts), and its decision may then be written late.
+ */
+const MAY_FOLLOW_MS = 35_000
 
 export interface Shown {
   readonly faults: readonly string[]
