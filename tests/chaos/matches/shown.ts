@@ -4,7 +4,8 @@ import { type Asked, isAccepted } from './requests.ts'
 
 /**
  * After a request that was not accepted, this check assumes for this long that its command may still be executed. A
- * command lives for 30 s (`COMMAND_LIFE_MS` in api/kit/commands/commands.ts), and its decision may then be written late.
+ * command lives for 30 s (`COMMAND_LIFE_MS` in api/kit/commands/commands.ts), and its decision may then be written
+ * late.
  */
 const MAY_FOLLOW_MS = 35_000
 
