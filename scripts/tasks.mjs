@@ -78,7 +78,7 @@ export const TASKS = {
   'bench:restart': { does: 'measures restarts, restores and failovers of workers', file: 'bench/restart/run.ts', programs: STACK },
   'bench:clicks': { does: 'measures the clicks pipeline', file: 'bench/clicks/run.ts', programs: STACK },
   'bench:links': {
-    does: 'measures link creation and redirects, also with comparable programs',
+    does: 'measures link creation and redirects, and compares the redirects with those of similar programs',
     file: 'bench/links/run.ts',
     programs: STACK,
   },

@@ -125,8 +125,9 @@ export function openCluster(context: Context): Cluster {
   /** The errors of the topics whose metadata the last answer refused, keyed by topic. */
   const refused = new Map<string, TransportError>()
   /**
-   * The brokers whose last answer was missing or outdated. Maps the address to the sequence number of that failure.
-   * Requests go to all other brokers first, and then to these brokers in the order of their failures.
+   * The brokers to try last: those that did not answer, and those that `distrust` has added because their metadata may
+   * be outdated. Maps the address to a sequence number, which increases each time a broker is added. Requests go to all
+   * other brokers first, and then to these brokers in the order of their numbers.
    */
   const unreliable = new Map<string, number>()
   let failures = 0

@@ -7,7 +7,7 @@ interface ReferenceReader {
   hget(key: string, field: string): Promise<string | null>
 }
 
-/** A view that has a key for each referenced content, and no key for contents without references. */
+/** A view that has a key for each blob that is referenced, and no key for blobs without references. */
 export interface ReferenceView {
   readonly view: string
   /** Name of the topic that feeds the view. */

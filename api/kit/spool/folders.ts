@@ -42,7 +42,10 @@ interface AdoptOptions {
   readonly runtime: Runtime
 }
 
-/** Returns whether a folder has the final name that a process gives its folder. */
+/**
+ * Returns whether a name has the form of the final name of a process's folder. Hidden names, such as those of new
+ * folders, do not.
+ */
 export function isProcessFolder(name: string): boolean {
   return !name.startsWith(HIDDEN_PREFIX) && NUMBERED.test(name)
 }

@@ -35,7 +35,7 @@ function newestPerUser(all: readonly SampleTweet[]): SampleTweet[] {
   return newestFirst.filter((each, i) => newestFirst.findIndex((other) => other.user_id === each.user_id) === i).slice(0, KEPT_SAMPLES)
 }
 
-test('whatever the order of arrival, the samples are the newest tweets of distinct users, and every other tweet is returned', () => {
+test('whatever the order of arrival, the samples are the newest tweets of distinct users, and all remaining tweets are returned', () => {
   fc.assert(
     fc.property(fc.uniqueArray(sample, { selector: (each) => each.tweet_id, ...SIZE }), (all) => {
       const { kept, leftOut } = added(all)

@@ -21,7 +21,10 @@ export interface ModelInForce {
 }
 
 export interface VersionTraining extends PythonPlace {
-  /** An empty folder for the files of the candidate and its training data. */
+  /**
+   * The folder of the training run. The files of the candidate and its training data are written to its subfolder
+   * `BUNDLE_FOLDER`, which must be empty or missing.
+   */
   readonly folder: string
   readonly history: History
   readonly catalogue: Catalogue
