@@ -19,8 +19,8 @@ const FLOAT_BYTES = 4
 
 /**
  * A decoded tweet, without its text. Its hashtags and phrases are not decoded into strings: they stay in `buffer` as
- * bytes, which have been checked to be valid UTF-8. Most of them are ASCII, and ASCII terms are folded as bytes, so most
- * strings would never be used.
+ * bytes, which have been checked to be valid UTF-8. Most of them are ASCII, and ASCII terms are folded as bytes, so
+ * most strings would never be used.
  */
 export class TweetBytes {
   readonly tweet_id: bigint
