@@ -1,14 +1,14 @@
 import { WORLDWIDE } from '../../schemas/trends/places/regions.ts'
 import type { ReadinessProbe } from '../kit/readiness.ts'
-import { STALE_AFTER_MS, type TrendLists } from './lists.ts'
+import { isStale, type TrendLists } from './lists.ts'
 import { knownRegion } from './regions.ts'
 
 const MS_PER_SECOND = 1_000
 
 /**
- * Creates a probe that reports when the worldwide list is too old to be served. All lists are renewed at the same
- * times, so the others are then usually too old as well. The probe is optional, because other processes read the same
- * lists.
+ * Creates a probe that reports when the worldwide list is too old to be served, or its age is unknown. All lists are
+ * renewed at the same times, so the others then usually cannot be served either. The probe is optional, because other
+ * processes read the same lists.
  */
 export function freshnessProbe(lists: Pick<TrendLists, 'servedEnd'>, now: () => number): ReadinessProbe {
   /** The newest list that this process has found. If Redis was emptied, the view may contain no list. */
@@ -20,8 +20,11 @@ export function freshnessProbe(lists: Pick<TrendLists, 'servedEnd'>, now: () => 
       // The probe of the view reports why the list cannot be read.
       const end = await lists.servedEnd(knownRegion(WORLDWIDE)).catch(() => undefined)
       newest = end ?? newest
-      if (newest === undefined || now() - newest <= STALE_AFTER_MS) return undefined
-      return `the window of the newest worldwide list ended ${Math.round((now() - newest) / MS_PER_SECOND)} s ago`
+      if (newest === undefined || !isStale(newest, now())) return undefined
+      const seconds = Math.round((now() - newest) / MS_PER_SECOND)
+      return seconds > 0
+        ? `the window of the newest worldwide list ended ${seconds} s ago`
+        : `the window of the newest worldwide list ends in ${-seconds} s, so the clock of its worker was ahead`
     },
   }
 }

@@ -261,12 +261,17 @@ function present<T>(found: T | undefined | typeof NOT_CAUGHT_UP): T {
   return list
 }
 
+/** Returns true if a list is too old to be served, or if its age is unknown because its window ends too late. */
+export function isStale(windowEnd: number, now: number): boolean {
+  return now - windowEnd > STALE_AFTER_MS || windowEnd > now + MAX_AHEAD_MS
+}
+
 /**
  * Returns how much longer the list may be served, in ms. Throws `trends_stale` if the list is too old, or if its age is
  * unknown.
  */
 function freshFor(windowEnd: number, now: number): number {
   const remainingMs = windowEnd + STALE_AFTER_MS - now
-  if (remainingMs < 0 || windowEnd > now + MAX_AHEAD_MS) throw new ApiError(trendsErrors.trends_stale, { retryAfter: RETRY_AFTER_SECONDS })
+  if (isStale(windowEnd, now)) throw new ApiError(trendsErrors.trends_stale, { retryAfter: RETRY_AFTER_SECONDS })
   return remainingMs
 }

@@ -9,6 +9,7 @@ import type { PartKind } from './run-file.ts'
  * longer.
  */
 const TIMEOUT_MS = 2_000
+const ANSWERS_WITH_ERROR = 'it answers the health check with an error'
 
 /** Returns true if a broker responds with metadata that lists at least one broker. Throws if no broker responds. */
 export async function isKafkaHealthy(brokers: string): Promise<boolean> {
@@ -63,14 +64,14 @@ export async function answersOk(url: string, path: string): Promise<boolean> {
 
 /**
  * @param urls one or several addresses, separated by commas. Clients use the first one that gives a usable answer
- * @throws Error if no address responds
+ * @throws AggregateError if no address gives a usable answer
  */
 async function isRegistryHealthy(urls: string): Promise<boolean> {
-  const checks = urls.split(',').map((url) => answersOk(url.trim(), '/subjects'))
-  const results = await Promise.allSettled(checks)
-  return results.some(({ status }) => status === 'fulfilled')
-    ? results.some((result) => result.status === 'fulfilled' && result.value)
-    : await checks[0]
+  async function check(url: string): Promise<true> {
+    if (await answersOk(url.trim(), '/subjects')) return true
+    throw new Error(ANSWERS_WITH_ERROR)
+  }
+  return Promise.any(urls.split(',').map(check))
 }
 
 /**
@@ -97,7 +98,7 @@ export async function isHealthy(kind: PartKind, address: string): Promise<boolea
 /** Returns why a part of the stack is not healthy; undefined if it is healthy. Never throws. */
 export async function healthFault(kind: PartKind, address: string): Promise<string | undefined> {
   try {
-    return (await passesCheck(kind, address)) ? undefined : 'it answers the health check with an error'
+    return (await passesCheck(kind, address)) ? undefined : ANSWERS_WITH_ERROR
   } catch (error) {
     return causeOf(error as Error)
   }

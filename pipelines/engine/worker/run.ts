@@ -97,22 +97,24 @@ export async function run(topology: Topology, options: RunOptions): Promise<Runn
   // client.
   const { withReplaceableState } = await import('../../../state/stores/replaceable-state.ts')
   const runtime = systemRuntime(options.log ?? (await standardLog()))
-  const folder = options.stateFolder
-  const started = Promise.withResolvers<Started>()
-  const signals = options.stopOnSignals === true ? stopSignals() : undefined
-  const { eraseWithinMs = DEFAULT_ERASE_WITHIN_MS } = options
+  const { stateFolder: folder, eraseWithinMs = DEFAULT_ERASE_WITHIN_MS } = options
   if (!(eraseWithinMs > 0)) throw new Error('eraseWithinMs must be a positive number of milliseconds')
   const apartOf = erasableState([topology])
   const keepStateMs = keptStateMs(options.keepStateMs ?? DEFAULT_KEEP_STATE_MS, eraseWithinMs, apartOf !== undefined)
+  const started = Promise.withResolvers<Started>()
+  const signals = options.stopOnSignals === true ? stopSignals() : undefined
   const done = withReplaceableState(
     { folder, memoryBudgetBytes: options.memoryBudgetBytes, apartOf },
     (reason) => runtime.log.error({ err: reason, folder }, 'state_deleted'),
     async (backend) => {
       const transport = await connect(topology, options, runtime)
       const scrub = apartOf && stateScrub(backend, eraseWithinMs, runtime)
+      // The scrub may fail before the worker has started, when nothing can be stopped yet.
+      scrub?.done.catch(() => {})
       try {
-        const worker = await start(topology, { ...options, keepStateMs }, { transport, backend, runtime })
+        // Values must be erased in time even if the worker takes long to join its group.
         await scrub?.start()
+        const worker = await start(topology, { ...options, keepStateMs }, { transport, backend, runtime })
         scrub?.done.catch(() => worker.stop())
         started.resolve(worker)
         await worker.done

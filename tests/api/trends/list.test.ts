@@ -302,3 +302,11 @@ test('/readyz reports the lists as degraded while the worldwide list is too old,
   putList()
   await expect.poll(degraded).toEqual([200, [{ name: 'view interests' }]])
 })
+
+test('/readyz names the lists as degraded while the window of the worldwide list ends more than six minutes in the future', async () => {
+  const { get, putList, clock } = await trendsApi()
+  putList({ window_end: START + 6 * MINUTE_MS })
+  expect((await get('/readyz')).body.degraded).toEqual([])
+  clock.now--
+  await expect.poll(async () => (await get('/readyz')).body.degraded).toEqual([{ name: 'trend lists' }])
+})

@@ -16,7 +16,7 @@ const blobs = blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(r
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 type Taken = { content: string; fields: Record<string, unknown> }
-type Refused = { code: string; message: string; details: string | undefined }
+type Refused = { code: string; message: string; details: string | undefined; path: string | undefined }
 
 /** Parses a body that arrives in chunks of the given size. */
 async function take(contentType: string | undefined, body: Uint8Array | string, pieceBytes = 65_536): Promise<Taken | Refused> {
@@ -35,7 +35,8 @@ async function take(contentType: string | undefined, body: Uint8Array | string, 
     return { content: Buffer.concat(read).toString(), fields }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    return { code: error.definition.code, message: error.message, details: error.options.details?.[0]?.message }
+    const [first] = error.options.details ?? []
+    return { code: error.definition.code, message: error.message, details: first?.message, path: first?.path }
   }
 }
 
@@ -142,6 +143,10 @@ describe('a JSON body', () => {
     ['a string without a closing quote', '{"content":"abc', 'the JSON body cannot be read: it ends within a string'],
   ])('is refused if it contains %s', async (_name, body, details) => {
     for (const size of [1, 1_000]) expect(await json(body, size)).toMatchObject({ code: 'invalid_request', details })
+  })
+
+  it('is refused with the path of the content if it contains content twice', async () => {
+    expect(await json('{"content":"x","content":"y"}')).toMatchObject({ path: 'body.content' })
   })
 
   it('is refused if text follows its end', async () => {

@@ -1,9 +1,12 @@
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { registryClient } from '../../../../kafka/registry.ts'
+import type { SchemaRegistry } from '../../../../kafka/registry-interface.ts'
 import { avroValue, keyedStore, type RunOptions, run, type Topic, topology, utf8 } from '../../../../pipelines/engine/index.ts'
 import { memoryRegistry } from '../../../../pipelines/engine/testing.ts'
 import { silentLog } from '../../../../runtime/system.ts'
+import { currentGeneration } from '../../../../state/stores/rocksdb-folders.ts'
 import { commit, connected, newProducer } from '../../../kafka/client/harness.ts'
 import { guardedFolder } from '../../../stack/folder.ts'
 import { testStack, uniqueName } from '../../../stack/index.ts'
@@ -92,8 +95,33 @@ test('deleted values of an erasable store disappear from the state folder', asyn
   await until(() => !holds(), 'the value has disappeared from all files', 60_000)
 })
 
-test('if the time for erasure is not positive, the start fails', async () => {
-  expect(await failureOf(counting(), options({ eraseWithinMs: 0 }))).toBe('eraseWithinMs must be a positive number of milliseconds')
+test('a worker that still waits for the schema registry rewrites the database of its erasable stores', async () => {
+  const input = textTopic(uniqueName('input'), 1)
+  const keeping = topology(uniqueName('keeping'), (t) => {
+    const secrets = keyedStore('secrets', { key: utf8, value: avroValue<string>('string'), erasable: true })
+    t.source(input).process('keep', { stores: [secrets] }, (value, ctx) => secrets.put(ctx.key!, value))
+  })
+  const registry = memoryRegistry()
+  const answered = Promise.withResolvers<void>()
+  const register: SchemaRegistry['register'] = (...given) => answered.promise.then(() => registry.register(...given))
+  const given = options({ eraseWithinMs: ERASE_WITHIN_MS, registry: { ...registry, register } })
+  let isRunning = false
+  const running = run(keeping, given).finally(() => {
+    isRunning = true
+  })
+  onTestFinished(async () => {
+    answered.resolve()
+    await (await running).stop()
+  })
+  await until(() => currentGeneration(join(given.stateFolder, 'erasable')) !== undefined, 'the database is rewritten', 20_000)
+  expect(isRunning).toBe(false)
+})
+
+test('if the time for erasure is not positive, the start fails and leaves no signal listener', async () => {
+  const before = process.listenerCount('SIGTERM')
+  const given = options({ eraseWithinMs: 0, stopOnSignals: true })
+  expect(await failureOf(counting(), given)).toBe('eraseWithinMs must be a positive number of milliseconds')
+  expect(process.listenerCount('SIGTERM')).toBe(before)
 })
 
 test('SIGTERM stops a worker with `stopOnSignals`', async () => {
