@@ -106,8 +106,8 @@ const REMEMBER_EVERY_MS = 10_000
 const START_RETRY_MS = 1_000
 
 /**
- * Asks Kafka for the partition counts and the registry for the schemas in the background, and retries until both have
- * answered.
+ * Creates the publishers of facts. In the background, asks Kafka for the partition counts and the registry for the
+ * schemas, and retries until both have answered.
  */
 export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const { transport } = options

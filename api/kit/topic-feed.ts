@@ -28,7 +28,7 @@ export interface TopicFeed {
    */
   readonly isCurrent: boolean
   readonly position: FeedPosition
-  /** When Kafka last responded, in monotonic ms; undefined if it has not responded yet. */
+  /** When the partition that has been silent the longest last responded; see `TopicFollower.heardAt`. */
   readonly heardAt: number | undefined
   close(): Promise<void>
 }

@@ -111,7 +111,7 @@ const LONGEST_TURN_MS = 4
 const RECORDS_PER_LOOK = 64
 /** Pause after a failure of the transport or of `apply`. */
 const RETRY_MS = 1_000
-/** Shortest time between two reports of failures. During an outage, each report repeats the same reason. */
+/** Minimum time between two reports of failures. More frequent reports would only repeat the same reason. */
 const BETWEEN_REPORTS_MS = 60_000
 
 /** Creates a follower. The follower starts to read immediately and continues until it is closed. */

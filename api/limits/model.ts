@@ -14,7 +14,10 @@ const MAX_LABEL = 200
 /** Maximum length of a window: one year. A limit over a longer window would not be a rate. */
 const MAX_WINDOW_SECONDS = 31_536_000
 const MAX_COST = 1_000
-/** Maximum lengths of a gateway's path and API key. They exceed what gateways accept in a request line or a header. */
+/**
+ * Maximum length of a path or an API key that a gateway submits. It exceeds what gateways accept in a request line or a
+ * header.
+ */
 const MAX_TARGET = 65_536
 const MAX_ADDRESS = 64
 

@@ -36,7 +36,7 @@ export interface ModelAssignments {
   /**
    * Makes the challenger the champion. Throws `no_challenger`, `challenger_too_young` in the first 7 days without
    * `force`, and `forbidden` if a caller without the scope `admin` uses `force`.
-   * @param options.check throws the reason for not promoting the challenger. It is not called with `force`, or if a
+   * @param options.check throws an error if the challenger must not be promoted. It is not called with `force`, or if a
    * repeated request gets the first answer.
    */
   promote(from: CommandRequest, options: { readonly force: boolean; check(): void }): Promise<FraudModels>

@@ -2,7 +2,7 @@ import type { CancelTimer } from '../../../runtime/runtime.ts'
 
 /**
  * A circuit breaker for a process that is repeatedly late. While the circuit is open, requests do not wait for the
- * process. The circuit pings the process from time to time, and closes once an answer arrives in time.
+ * process, and the circuit pings the process. The circuit closes once a ping is answered in time.
  */
 export interface Circuit {
   readonly isOpen: boolean

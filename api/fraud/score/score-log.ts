@@ -14,8 +14,8 @@ export const LOG_MS = 20
 const SPOOLING: SpoolingOptions = { withinMs: 0, isAlwaysSpooled: true, isDurable: false }
 
 /**
- * Records scored transactions. Each function returns true once the record is in Kafka or in the spool, and false if the
- * record may be lost. A spooled record is sent even if this process is killed. No function throws.
+ * Records scored transactions. Each function resolves with true once the record is in Kafka or in the spool, and with
+ * false if the record may be lost. A spooled record is sent even if this process is killed. No function throws.
  */
 export interface ScoreLog {
   record(scored: TxnScored): Promise<boolean>

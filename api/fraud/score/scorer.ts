@@ -43,7 +43,10 @@ const PARTS = ['profiles', 'answers', 'models', 'log', 'blocklist', 'rules'] as 
 export type DegradedPart = (typeof PARTS)[number]
 
 const NOT_EVALUATED: FraudMlScores = { evaluated: false, account_takeover: 0, payment_fraud: 0, money_laundering: 0 }
-/** `withdraw` for a transaction that the blocklist blocks. Its profiles are not looked up, so it is never in flight. */
+/**
+ * `withdraw` for a transaction that the blocklist blocks. The profiles of its entities are not looked up, so it is
+ * never in flight.
+ */
 const NOTHING_IN_FLIGHT = async () => undefined
 const NO_IP_FACTS: FraudIpFacts = { geo_country: null, is_vpn: null, is_tor: null, is_datacenter: null }
 

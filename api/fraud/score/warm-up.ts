@@ -7,7 +7,10 @@ import type { ReadinessProbe } from '../../kit/readiness.ts'
 const READY_WITHIN_MS = 3_000
 /** Number of made-up payments that are scored at the same time, as in a burst. */
 const AT_ONCE = 6
-/** Number of rounds. After this many rounds, V8 has compiled the functions that scoring calls most. */
+/**
+ * Number of rounds in which all parts must be available. After this many rounds, V8 has compiled the functions that
+ * scoring calls most.
+ */
 const ROUNDS = 20
 const PAUSE_MS = 20
 

@@ -12,7 +12,8 @@ import { ApiError, errors } from '../errors.ts'
 /** Finds the key that verifies a token's signature. */
 export interface KeySet {
   /**
-   * Throws a jose error if no key or more than one key matches, and ApiError `unavailable` if no valid keys are loaded.
+   * Throws a jose error if no key or more than one key matches. Throws ApiError `unavailable` if no valid keys are
+   * loaded and they cannot be loaded now.
    */
   keyFor(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey>
   /**

@@ -20,8 +20,8 @@ export interface KeyReports {
 
 /**
  * Returns the configured key set. Creates the development key if the configuration uses it. If the key file cannot be
- * used, reports this at once, and not only when the first token arrives. The first token causes another attempt to read
- * the file.
+ * used, reports this at once, and not only when the first token arrives. In any case, the file is read again for the
+ * first token.
  */
 export async function keySetFor(auth: AuthSettings, now: () => number, reports?: KeyReports): Promise<KeySet> {
   const onFailure = reports && failureReporter(reports)

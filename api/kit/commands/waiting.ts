@@ -74,7 +74,7 @@ export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): Wa
     return found === undefined ? undefined : { outcome: 'decided', answer: found.answer, requestHash: found.requestHash }
   }
 
-  /** Reads the results of some of the waiting requests. Returns whether a result was found. */
+  /** Reads the results of the waiting requests that `isMeant` accepts. Returns whether a result was found. */
   async function lookFor(isMeant: (waiter: Waiter) => boolean): Promise<boolean> {
     const meant = [...waiters.values()].flatMap((group) => [...group]).filter(isMeant)
     const found = await Promise.all(

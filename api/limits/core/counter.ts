@@ -13,8 +13,9 @@ export interface Counter {
  * - `hard` takes all units. If there are too few units, the whole request takes nothing.
  * - `soft` takes all units or none. If there are too few units, the other asks of the request are not affected.
  * - `up-to` takes as many of the units as are left.
- * - `give-back` returns units that were taken in the window with this index (0 for buckets).
- * - `charge` takes units that have already been spent in the window with this index, regardless of the limit.
+ * - `give-back` returns units that were taken in the window with this index. Buckets ignore the index.
+ * - `charge` takes units that have already been spent in the window with this index (0 for buckets), regardless of the
+ *   limit.
  */
 export type Ask =
   | { readonly mode: 'hard' | 'soft'; readonly counter: Counter; readonly units: number }

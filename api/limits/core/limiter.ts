@@ -38,7 +38,7 @@ export type Verdict =
       readonly outcome: 'allowed' | 'refused'
       /** The strictest rule that may refuse requests; undefined if all rules that apply are rules that only log. */
       readonly strictest: RuleStatus | undefined
-      /** All exhausted rules, regardless of their action. */
+      /** All rules with too few units left for the request, regardless of their action. */
       readonly violations: readonly RuleStatus[]
       /** Why this instance's own counts decided instead of the store; undefined if the store decided. */
       readonly withoutStore?: FailureReason

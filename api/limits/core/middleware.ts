@@ -45,7 +45,7 @@ export interface RateLimitOptions {
    * @default true
    */
   readonly leases?: boolean
-  /** Called for each exhausted rule, whether it refuses the request or only logs. */
+  /** Called for each rule with too few units left for a request, whether the rule refuses the request or only logs. */
   onViolation?(status: RuleStatus, caller: LimitedCaller): void
   /**
    * Called when a query to Redis fails or is late, unless it only returned units. This process then decides with its

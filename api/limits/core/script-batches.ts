@@ -6,8 +6,7 @@ import { append, argumentsOf, NUMBERS_PER_READING, newCall, readingsOf, type Scr
 /**
  * The purpose of a batch.
  * - `awaited`: requests wait for the batch, and its failure may open the circuit
- * - `probe`: no request waits for the batch unless the request only reads counters, and its answer closes the open
- *   circuit
+ * - `probe`: the answer to the batch closes the open circuit, and only requests that just read counters wait for it
  * - `background`: no request waits for the batch, and neither its answer nor its failure affects the circuit
  */
 export type BatchKind = 'awaited' | 'probe' | 'background'

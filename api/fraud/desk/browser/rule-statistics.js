@@ -32,7 +32,7 @@ const ROWS = [
  * @param {{ onFailure: (error: unknown) => void }} wiring
  */
 export function ruleStatistics({ onFailure }) {
-  /** Counts the rules that were opened, so that a late answer never appears under a different rule. */
+  /** Counts the rules that were opened or closed, so that a late answer never appears under a different rule. */
   let opened = 0
   let hasFailed = false
 

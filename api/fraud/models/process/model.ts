@@ -46,13 +46,17 @@ const SESSION: InferenceSession.SessionOptions = {
 /** Batch sizes that the model scores before it is used, because the first runs of each size are slow. */
 const WARM_SIZES = [1, 2, 8, 32, 128, 512]
 const WARM_ROUNDS = 20
-/** Number of rows of the largest batch that a challenger scores: 5 % of 512, rounded up to one of `WARM_SIZES`. */
+/**
+ * Number of rows that a challenger scores, on average, in the largest batch: 5 % of 512, rounded up to one of
+ * `WARM_SIZES`.
+ */
 const CHALLENGERS_ROWS = 32
 
 /**
  * Loads a model and checks that it reproduces its test vectors.
  * @param sha256 expected hash of the ONNX file; default: the hash in the manifest
- * @param slowestMs the model is refused if it always takes longer than this for `CHALLENGERS_ROWS` rows or fewer
+ * @param slowestMs the model is refused if, for a batch size up to `CHALLENGERS_ROWS`, even its fastest round takes
+ * longer than this
  * @throws ModelRefused; Error if the manifest cannot be used or a file cannot be read
  */
 export async function loadModel(manifestPath: string, sha256?: string, slowestMs = Number.POSITIVE_INFINITY): Promise<LoadedModel> {

@@ -50,7 +50,10 @@ async function columnsOf(models: ReadonlyMap<number, LoadedModel>, numbers: Mode
   return columns
 }
 
-/** Returns the rows to explain: those with the highest scores above a threshold. */
+/**
+ * Returns the rows to explain. These are the rows with the highest scores, among the rows in which the score of at
+ * least one model reaches the threshold of the model.
+ */
 function explainedRows(models: ReadonlyMap<number, LoadedModel>, champion: ModelNumbers, columns: readonly Float32Array[], count: number) {
   const above: { readonly row: number; readonly score: number }[] = []
   for (let row = 0; row < count; row++) {

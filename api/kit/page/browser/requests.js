@@ -17,7 +17,7 @@ const SERVER_FAILED = 500
  * @property {any[]} details
  * @property {number} retryAfterS
  * @property {string} requestId
- * @property {boolean} [mayTakeEffect] whether a change may still take effect although the answer does not confirm it
+ * @property {boolean} [mayTakeEffect] whether the answer has a `command_id`. The change may then still take effect.
  */
 
 export class RequestFailed extends Error {
