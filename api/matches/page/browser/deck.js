@@ -136,8 +136,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
         const failure = failureOf(error)
         made.hasFailed = true
         if (!isCurrent()) return
-        // If the person's profile no longer exists, the card does not come back. After any other failure, it comes
-        // back.
+        // If the person is no longer available, for example because the profile was deleted or switched off, the card
+        // does not come back. After any other failure, it comes back.
         if (failure.code !== 'profile_not_found') waiting.unshift(candidate)
         else if (await isOwnMissing(isCurrent)) return
         pauseFor(failure)
