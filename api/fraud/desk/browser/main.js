@@ -59,8 +59,7 @@ function background() {
 
 /**
  * @param {unknown} error
- * @param {string} [about] says what was lost, if the change was not sent or its case is no longer open; the message then
- * stays until it is dismissed
+ * @param {string} [about] says what was lost, if the change was not sent, or its case is no longer open
  */
 function report(error, about = '') {
   const failure = failureOf(error)
