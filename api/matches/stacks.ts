@@ -106,8 +106,8 @@ export function stacks(people: Pick<People, 'own' | 'stateOf' | 'keysOf'>, deps:
   }
 
   /**
-   * Returns a user as a candidate; undefined if the viewer may not see this user, or if the user's data cannot be read
-   * now.
+   * Returns a user as a candidate; undefined if the viewer may not see this user, if a filter excludes the user, or if
+   * the user has no location, is switched off, or cannot be read now.
    */
   async function candidateFor(
     state: UserState,

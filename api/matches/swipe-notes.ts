@@ -163,8 +163,8 @@ export function swipeNotes({ scripts, facts, log, keysOf }: SwipeNotesDeps): Swi
   }
 
   /**
-   * Stores notes again. After a failure, skips the other notes of the same partition, because its shard of Redis is
-   * unavailable and the notes of a user must stay in order. Other shards may be available.
+   * Stores notes again. After a failure, begins no further attempts for the same partition, because its shard of Redis
+   * is unavailable and the notes of a user must stay in order. Other shards may be available.
    */
   function attemptsToNote() {
     const failures = new Map<string, Error>()

@@ -42,7 +42,7 @@ export function detailPart(deps: DetailDeps): CatalogPart {
     return texts === undefined ? undefined : pages.page(productId, texts, tree, { startedAt, unchangedAt: () => watched?.unchangedAt() })
   }
 
-  /** Like `rendered`, but concurrent callers share one read of the views. */
+  /** Works like `rendered`, but concurrent callers share one read of the views. */
   function shared(productId: number): Promise<Rendered | undefined> {
     let load = loading.get(productId)
     if (load === undefined) {

@@ -11,7 +11,7 @@ export function decided(answer: ProductAnswer): StoredProduct {
   throw refusalOf(answer)
 }
 
-/** Returns the error for a change to a public product of another seller, or for a seller's read of it. */
+/** Returns the error for a request to change a public product of another seller, or to read it as its seller. */
 export function ofAnotherSeller(): ApiError {
   return new ApiError(errors.forbidden, { message: 'This product belongs to another seller.' })
 }

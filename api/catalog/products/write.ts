@@ -52,7 +52,7 @@ export interface ProductWriter {
   create(open: OpenCommand, written: Written, item?: string): Promise<StoredProduct>
   /**
    * Replaces a product. Throws the same errors as `create`.
-   * @param known the skus that the product already has. They need no claim.
+   * @param written contains in `known` the skus that the product already has. These skus need no claim.
    */
   replace(
     open: OpenCommand,

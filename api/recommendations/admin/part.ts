@@ -83,8 +83,8 @@ function timeOf(text: string | null | undefined): number | null {
 }
 
 /**
- * Returns a time in ISO format. Programs other than the API may write times beyond the range of dates; they become the
- * nearest date.
+ * Returns a time in ISO format. Programs other than the API may write times beyond the range of dates. Such a time
+ * becomes the nearest date.
  */
 function isoOf(time: number | null): string | null {
   return time === null ? null : isoTime(Math.max(-LAST_TIME_MS, Math.min(LAST_TIME_MS, time)))

@@ -160,7 +160,7 @@ export async function generateCandidates(sources: CandidateSources, request: Can
     }
   }
 
-  /** Adds the first EDITORIAL of the editors' items that may be shown to the user. */
+  /** Adds the first items of the editors that may be shown to the user, at most EDITORIAL items. */
   function addEditorial(): void {
     let left = EDITORIAL
     for (const itemId of sources.editorialFor(request.context)) {

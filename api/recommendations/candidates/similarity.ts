@@ -8,9 +8,9 @@ export interface SimilarItem {
   /** Similarity to the given item, from 0 to 1. */
   readonly similarity: number
   /**
-   * How strongly the given item suggests this item. The strength of a neighbour is lower than its similarity. The fewer
-   * views the two items have, the lower it is, because the similarity may then be due to chance. For all other items,
-   * the strength equals the similarity.
+   * How strongly the given item suggests this item. The strength of a neighbour is at most its similarity. The fewer
+   * views the two items have, the further the strength is below the similarity, because the similarity of rarely viewed
+   * items may be due to chance. For all other items, the strength equals the similarity.
    */
   readonly strength: number
   readonly by: 'neighbours' | 'vector' | 'category'

@@ -79,8 +79,8 @@ export function leaders({ items, now, otherWork, keptMs = () => KEPT_MS }: Leade
 
   function fresh(trait?: Trait): void {
     const time = now()
-    // The lists are also rebuilt when the number of items has grown, because a process that has just started is still
-    // reading items.
+    // The lists are also rebuilt when the number of items has grown by more than a tenth, because a process that has
+    // just started is still reading items.
     const hasGrown = items.size > 1.1 * madeOf
     const isMissing = trait !== undefined && !made.byTrait.has(trait) && (madeOf <= ROWS_AT_ONCE || !isWithin(madeAt, NEW_TRAIT_MS, time))
     if (isMaking || (isWithin(madeAt, keptMs(), time) && !hasGrown && !isMissing)) return

@@ -5,7 +5,7 @@ export interface TrainedIndex {
   readonly size: number
   /**
    * Finds the rows with the largest products or cosines, best first.
-   * @throws SearchError if another thread searches the index and gives no answer in time
+   * @throws SearchError if another thread searches the index, and the search is refused or gets no answer in time
    */
   search(vector: Float32Array, count: number, by: NearBy): Promise<NearRow[]>
   /** Closes the index once all running searches have ended. */

@@ -59,7 +59,7 @@ function background() {
 
 /**
  * @param {unknown} error
- * @param {string} [about] names the change that has failed, if its case is no longer open
+ * @param {string} [about] says what was lost, if the change was not sent, or its case is no longer open
  */
 function report(error, about = '') {
   const failure = failureOf(error)

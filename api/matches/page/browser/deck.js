@@ -52,8 +52,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
   /** @type {Candidate[]} */
   let waiting = []
   /**
-   * Ids of users whose swipe is waiting in the queue or being sent. A feed that is read before the swipe arrives may
-   * still contain these users.
+   * Ids of the targets of swipes that are waiting in the queue or being sent. A feed that is read before such a swipe
+   * arrives may still contain its target.
    */
   const sending = new Set()
   /**
@@ -136,8 +136,8 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
         const failure = failureOf(error)
         made.hasFailed = true
         if (!isCurrent()) return
-        // If the person's profile no longer exists, the card does not come back. After any other failure, it comes
-        // back.
+        // If the person is no longer available, for example because the profile was deleted or switched off, the card
+        // does not come back. After any other failure, it comes back.
         if (failure.code !== 'profile_not_found') waiting.unshift(candidate)
         else if (await isOwnMissing(isCurrent)) return
         pauseFor(failure)
@@ -157,6 +157,7 @@ export function deck({ onFailure, onClosed, onSuccess, onMatch }) {
    * Called after a swipe has failed with `profile_not_found`, which may also mean that the user's own profile is
    * missing. In this case, closes the feed.
    * @param {() => boolean} isCurrent
+   * @returns whether the feed was closed, by this function or while it waited
    */
   async function isOwnMissing(isCurrent) {
     try {

@@ -39,7 +39,7 @@ export function drawMap(cells, onChoose) {
   if (home !== undefined) mark('here', home)
 
   /**
-   * Draws the outline of a cell on top of all cells.
+   * Draws the outline of a cell on top of all cells, and removes the earlier outline of the same class.
    * @param {string} className
    * @param {SearchedCell} cell
    */

@@ -14,7 +14,10 @@ const POLL_MS = 5_000
  * within a second or two.
  */
 const SOON_MS = 1_000
-/** Maximum pause between requests. Each failure doubles the pause up to this maximum. */
+/**
+ * Maximum pause between requests. Each failure at least doubles the pause, and extends it to the Retry-After of the
+ * answer, up to this maximum.
+ */
 const MOST_POLL_MS = 60_000
 const SHOWN = 100
 

@@ -40,7 +40,8 @@ export function searchMap({ onFailure, onSuccess }) {
 
   async function search() {
     const user = input('search-user').value.trim()
-    // Hides the map of the previous search. If this search fails, that map would look like the map of this user.
+    // Hides the map of the previous search. Otherwise, if this search fails, the old map would look like the map of
+    // this user.
     hide()
     try {
       /** @type {Search} */
