@@ -52,8 +52,8 @@ export interface OwnSinkContext<Resources> extends SinkContext {
  */
 export interface SinkDeclaration<Resources = unknown> {
   /**
-   * The name of the sink. It must not change, because the topics that the sink owns, such as its dead-letter topic, are
-   * named after it. If the sink has a separate consumer group (`sinkGroupIds`), the group is also named after it.
+   * The name of the sink. It must not change, because the dead-letter topic and the consumer group with the offsets are
+   * named after it.
    */
   readonly name: string
   readonly topics: readonly AnyTopic[]
