@@ -86,9 +86,10 @@ async function usableIndex<K, V>(
 
 /**
  * Compares the positions in an index with its topic.
- * - `lost`: a position is missing. A complete index has a position for every partition, so it has lost its data.
  * - `grown`: the index has positions for the first partitions, but for none of the later ones. It was complete before
  *   the topic gained these partitions.
+ * - `lost`: positions are missing in any other way. A complete index has a position for every partition, so this index
+ *   has lost its data.
  * - `ahead`: a position is beyond the end of its partition, which has lost its last records. New records get the
  *   offsets of the lost ones, so the index would ignore the new records.
  * - `sound`: none of these. An index that cannot be read at the moment also counts as sound, because its data may still

@@ -62,7 +62,7 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
       const isRemoved = !kept.has(hash) && (await blobs.shelf.removeUntouched(hash, before))
       swept += Number(isRemoved)
       // If a blob has been unreferenced for twice the waiting time and still cannot be removed, an earlier run has
-      // already removed it.
+      // removed it, or it was touched again. In the second case, a later scan of all blobs removes it.
       if (isRemoved || kept.has(hash) || since < before - times.untouchedMs) await forgetUnreferenced(reader, partition, hash)
     }
   }

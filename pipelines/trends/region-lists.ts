@@ -87,7 +87,8 @@ export function regionLists(options: RegionListsOptions) {
 
   /**
    * Records the served topics of a list.
-   * @param isComplete An incomplete list neither begins nor ends a trend, and no later list is compared with it.
+   * @param isComplete false if partitions are missing. Such a list neither begins nor ends a trend, and no later list
+   * is compared with it
    * @returns the standings of the served topics, in their order
    */
   function noteServed(woeid: number, served: readonly TopicTerms[], windowEnd: number, isComplete: boolean): Standing[] {

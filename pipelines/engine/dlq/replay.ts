@@ -28,18 +28,21 @@ export interface ReplayOptions extends DeadLetterFilter {
 
 export interface ReplayResult {
   readonly replayed: number
-  /** Number of records that were skipped because they were already replayed. Another replay would duplicate them. */
+  /**
+   * Number of dead letters that were skipped because their records were already replayed. Another replay would
+   * duplicate these records.
+   */
   readonly skippedReplayed: number
   /** Number of dead letters that were skipped because this replay sends an earlier dead letter of the same record. */
   readonly skippedDuplicates: number
   /**
-   * Number of records that were skipped because they failed again after an earlier replay. The cause of their failure
-   * may still exist, so another replay might fail too.
+   * Number of dead letters that were skipped because their records failed again after an earlier replay. The cause of
+   * the failure may still exist, so the records might fail once more.
    */
   readonly skippedReturned: number
   /**
-   * Number of records that were skipped because they are incomplete: a replay would send records that differ from the
-   * originals.
+   * Number of dead letters that were skipped because they are incomplete: a replay would send records that differ from
+   * the originals.
    */
   readonly skippedCut: number
 }

@@ -41,9 +41,9 @@ export interface WarmUp {
    */
   join(): Promise<void>
   /**
-   * Called in every turn of the worker's loop. The learner becomes active when the copies of all workers are complete,
-   * when no owner is left, or `maxMs` after all earlier learners have become active. An active worker asks for
-   * missing partitions (`Claims`).
+   * Called in every turn of the worker's loop. Does nothing if warm-ups are off or the topology has no changelogs. The
+   * learner becomes active when the copies of all workers are complete, when no active worker is left, or `maxMs` after
+   * all earlier learners have become active. An active worker asks for missing partitions (`Claims`).
    */
   maintain(): void
   /**

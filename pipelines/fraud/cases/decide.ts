@@ -4,8 +4,8 @@ import type { FraudCase, FraudCaseCommand, FraudCaseEntry, FraudReview, FraudVer
 import type { Decided } from '../../engine/index.ts'
 
 /**
- * Maximum number of changes that a case keeps, and maximum size of the texts in these changes. The newest changes are
- * kept. Within these limits, the kept changes fit into one record.
+ * Maximum number of changes that a case keeps, and maximum number of characters in the notes and evidence of these
+ * changes. The newest changes are kept. Within these limits, the kept changes fit into one record.
  */
 const MAX_HISTORY = 50
 const MAX_HISTORY_CHARACTERS = 200_000

@@ -80,7 +80,7 @@ function changedAt(now: number, { updated_at }: FraudRule): number {
   return Math.max(now, updated_at + 1)
 }
 
-/** Returns whether the rule has a different version from the one that the command expects. */
+/** Returns whether the command expects a version that is not the rule's current version. */
 function isOtherVersion({ updated_at }: FraudRule, { version }: FraudSettingsCommand): boolean {
   return version !== null && version !== updated_at
 }

@@ -2,7 +2,7 @@ import { type CountryOfAddress, knownCountry, openCountryDatabase } from '../../
 import { UNKNOWN } from './user-agent.ts'
 
 /**
- * Finds the countries of visitors.
+ * Creates a function that finds the country of a visitor.
  * @param path a MaxMind DB file with countries; undefined for the bundled file
  * @returns a function that returns ISO 3166-1 alpha-2 codes, or `unknown`. Its parameter `given` is the country that
  * the producer names; if it is not empty, the address is not looked up. `ip` may be any text.

@@ -66,7 +66,7 @@ export function ended(row: PairRow, now: number): PairRow {
 /**
  * Adds a block. The block ends the match and takes back the likes of both users.
  * @param since a block by the same user from before this time belongs to a deleted profile, so it is replaced
- * @returns the same row if the user already blocks the other
+ * @returns the same row if the user has already blocked the other at `since` or later
  */
 export function withBlock(row: PairRow, side: SideName, now: number, since: number): PairRow {
   if (row[side].blocks && blockedAt(row, side) >= since) return row

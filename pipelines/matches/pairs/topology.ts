@@ -50,8 +50,8 @@ const CHECK_EVERY_MS = 1_000
 /** A pass over all pairs begins at most once in each period of this length. */
 const WALK_EVERY_MS = 3_600_000
 /**
- * How long the time of a deletion is kept. The topic keeps swipes for seven days, so no older swipe can arrive after
- * that.
+ * How long the time of a deletion is kept. The topic keeps swipes for only seven days, so after this time, no swipe
+ * from before the deletion can arrive.
  */
 const DELETION_REMEMBERED_MS = 8 * 24 * 3_600_000
 

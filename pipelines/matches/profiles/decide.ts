@@ -20,9 +20,9 @@ export function decideProfile(known: MatchProfile | undefined, command: MatchPro
   const alive = known?.deleted_at === null ? known : undefined
   switch (command.action) {
     case 'put':
-      // The clock of this worker may be behind the clock of the worker that decided a deletion. Events from before the
-      // deletion are ignored, and the API dates the events of a new profile by the time of its creation. The creation
-      // must therefore not be earlier than the deletion.
+      // The clock of this worker may be behind the clock of the worker that decided a deletion. Events up to the time
+      // of the deletion are ignored. The API gives every event of a new profile a time after the profile's creation.
+      // The creation must therefore not be earlier than the deletion.
       return put(alive, command, { ...facts, now: Math.max(facts.now, known?.deleted_at ?? 0) })
     case 'patch':
       return alive === undefined ? NOT_FOUND : patch(alive, command, facts)
@@ -75,8 +75,8 @@ function deletionTime({ created_at, updated_at }: MatchProfile, { not_before }: 
 }
 
 /**
- * Returns what remains of a deleted profile: the id and the time of the deletion. Events of the user from before that
- * time are ignored.
+ * Returns what remains of a deleted profile: the id and the time of the deletion. Events of the user up to that time
+ * are ignored.
  */
 function remainder({ user_id }: MatchProfile, now: number): MatchProfile {
   const nothing = { display_name: '', birth_date: '', ...PROFILE_DEFAULTS, is_active: false }

@@ -227,7 +227,7 @@ export const matchUsers = topology(
       // Only a swipe from before the deletion is dropped. A later swipe may belong to a new profile that this worker
       // has not read yet, so it waits.
       if (ts <= (swiper.deleted_at ?? -1)) {
-        // The API may have noted this swipe for a new profile. It keeps the note until a record includes the swipe.
+        // The API may have noted this swipe for a new profile, and keeps its note until a record includes the swipe.
         show(swiper_id, event)
         return drop('before_deletion')
       }
@@ -318,8 +318,8 @@ export const matchUsers = topology(
     }
 
     /**
-     * Drops some of the waiting swipes of one user without a profile. With the last of them, also drops the waiting
-     * location of a deleted user.
+     * Drops some of the waiting swipes of one user without a profile. With the last of them, also drops the user's
+     * waiting location if the user's earlier profile was deleted.
      */
     function giveUp(now: number): void {
       const [first] = waitingUsers.due(now, 1)

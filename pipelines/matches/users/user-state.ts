@@ -32,9 +32,9 @@ export function withProfile(user: MatchUser, profile: MatchProfile): MatchUser {
 }
 
 /**
- * Returns whether an event from a user must be ignored: the event is from before the user's deletion, or the deleted
- * user has no new profile. The API may accept such an event while it cannot check the profile, and applying the event
- * would store removed data again.
+ * Returns whether an event from or about a user must be ignored: the event is not later than the user's deletion, or
+ * the deleted user has no new profile. The API may accept such an event while it cannot check the profile, and applying
+ * the event would store removed data again.
  */
 export function isVoid({ deleted_at, has_profile }: MatchUser, ts: number): boolean {
   return deleted_at !== null && (!has_profile || ts <= deleted_at)

@@ -14,8 +14,8 @@ const MAX_DEPTH = 20
  */
 const MAX_NAME_BYTES = 800
 /**
- * Maximum size of an item without its path. It leaves room in a record of 1 MiB for the longest path, which may be
- * added later.
+ * Maximum size of the texts of an item without its path. It leaves room in a record of 1 MiB for the longest path,
+ * which may be added later.
  */
 const MAX_ITEM_BYTES = 1_000_000
 /** Upper bound for the encoded size of the lengths of an attribute's name and value. */
@@ -30,8 +30,9 @@ const RETRY_EVERY_MS = 10_000
 const SKIPPED = { process: 'dead-letter', produce: 'dead-letter' } as const
 
 /**
- * Turns products into items. Emits an item only if one of its fields has changed. A product whose category is not known
- * yet becomes an item without a path. The path is added when the category arrives.
+ * Turns products into items. Emits an item only if one of its fields has changed. If the category of a product or one
+ * of the category's ancestors is not known yet, the item has no path. The path is added when these categories have
+ * arrived.
  */
 export function declareCatalogItems(
   t: TopologyBuilder,
@@ -48,8 +49,8 @@ export function declareCatalogItems(
   const known = keyedStore<string, RecommendationItem>('catalog-items', { key: utf8, value: avro('recommendations/RecommendationItem') })
   const tree = keyedStore<number, Category>('category-tree', { key: decimalInt, value: avro('catalog/Category') })
   /**
-   * The category for which each product waits. It is the product's newest category, so the late arrival of an older
-   * category has no effect.
+   * The category of each product whose path is not known yet. It is the product's newest category: if a former category
+   * of the product arrives late, this has no effect.
    */
   const awaited = keyedStore('awaited-categories', { key: utf8, value: avroValue<number>('int') })
   const stores = [known, tree, awaited]

@@ -19,9 +19,9 @@ const MAX_HALF_LIVES = 30
 const PUBLISHED_SHARE = 0.05
 
 /**
- * Maximum number of pairs that are added at once. Between two portions, the number of neighbours is reduced to the
- * maximum. The time for a portion grows with the square of its size, and during a backlog, a commit may contain many
- * thousands of different neighbours of a hot item.
+ * Maximum number of pairs that are added at once. After each portion, the number of neighbours is reduced to
+ * `MAX_NEIGHBOURS` (kept-neighbours.ts). The time for a portion grows with the square of its size, and during a
+ * backlog, a commit may contain many thousands of different neighbours of a hot item.
  */
 export const MOST_AT_ONCE = 1_000
 

@@ -141,8 +141,8 @@ export const userFeaturesTopology = topology(
     }
 
     /**
-     * Forgets the remembered events of a user a day after the last of them arrived. The time of arrival counts, because
-     * an event's own time may be much older.
+     * Forgets the remembered events of a user. If the last of them arrived less than a day ago, sets the timer again
+     * instead. The time of arrival counts, because an event's own time may be much older.
      */
     function forgetEvents(userId: bigint, now: number): void {
       const events = recent.get(userId)
