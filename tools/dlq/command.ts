@@ -48,9 +48,10 @@ async function show(name: string, filter: DeadLetterFilter, limit: number, { tra
 async function replay(name: string, filter: DeadLetterFilter & { readonly again: boolean }, { transport, print }: DlqDeps): Promise<void> {
   const result = await replayDeadLetters(transport, name, filter)
   const { replayed, skippedReplayed, skippedDuplicates, skippedReturned, skippedCut } = result
-  print(`replayed ${replayed}\n`)
-  if (skippedReplayed > 0) print(`skipped ${skippedReplayed} that were already replayed\n`)
-  if (skippedDuplicates > 0) print(`skipped ${skippedDuplicates} that repeat an earlier dead letter of the same record\n`)
-  if (skippedReturned > 0) print(`skipped ${skippedReturned} that failed again after a replay: fix the cause, then use --again\n`)
-  if (skippedCut > 0) print(`skipped ${skippedCut} that are incomplete (see show)\n`)
+  print(`replayed ${replayed} records\n`)
+  if (skippedReplayed > 0) print(`skipped ${skippedReplayed} dead letters of records that were already replayed\n`)
+  if (skippedDuplicates > 0) print(`skipped ${skippedDuplicates} dead letters that repeat an earlier one of the same record\n`)
+  if (skippedReturned > 0)
+    print(`skipped ${skippedReturned} dead letters of records that failed again after a replay: fix the cause, then use --again\n`)
+  if (skippedCut > 0) print(`skipped ${skippedCut} dead letters that are incomplete (see show)\n`)
 }

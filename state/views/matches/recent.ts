@@ -255,6 +255,7 @@ export function placeField({ lat, lon }: { readonly lat: number; readonly lon: n
 
 /** Name of the field that `placeField` sets. */
 export const PLACE_FIELD = PLACE
+export const ACTIVE_FIELD = ACTIVE
 
 /** @param at epoch ms */
 export function activeField(at: number): Record<string, string> {

@@ -17,6 +17,7 @@ import { FIRST_ELO } from './candidates/desirability.ts'
 import type { Viewer } from './candidates/person.ts'
 import type { Interest } from './candidates/ranking.ts'
 import {
+  ACTIVE_FIELD,
   blockNotes,
   type Cause,
   isSeveredNote,
@@ -159,7 +160,7 @@ function storedProfile(text: string | null): MatchProfile | undefined | typeof N
 export interface OwnState {
   readonly profile: MatchProfile
   readonly self: MatchSelf | undefined
-  readonly recent: Pick<Recent, 'place' | 'last'>
+  readonly recent: Pick<Recent, 'place' | 'last' | 'activeAt'>
 }
 
 /**
@@ -172,16 +173,20 @@ export async function readOwn(
   userId: string,
 ): Promise<OwnState | undefined | typeof NOT_CAUGHT_UP> {
   const keys = userKeys(partition, userId)
-  const [profile, text, [place, last, left], caughtUp] = await Promise.all([
+  const [profile, text, [place, last, active, left], caughtUp] = await Promise.all([
     reader.get(keys.profile),
     reader.get(keys.self),
-    reader.hmget(keys.recent, [PLACE_FIELD, LAST_SWIPE, LEFT]),
+    reader.hmget(keys.recent, [PLACE_FIELD, LAST_SWIPE, ACTIVE_FIELD, LEFT]),
     reader.get(caughtUpKey(MATCH_USERS_VIEW, partition)),
   ])
   if (caughtUp === null) return NOT_CAUGHT_UP
   const readable = storedProfile(profile)
   if (readable === undefined || readable === NOT_CAUGHT_UP) return readable
-  const recent = { place: place === null ? undefined : parsePlace(place), last: last === null ? undefined : parseLastSwipe(last) }
+  const recent = {
+    place: place === null ? undefined : parsePlace(place),
+    last: last === null ? undefined : parseLastSwipe(last),
+    activeAt: active === null ? undefined : Number(active),
+  }
   const self = readableJson<MatchSelf>(text)
   return { profile: readable, self: isOfFormerProfile(self, left) ? undefined : self, recent }
 }

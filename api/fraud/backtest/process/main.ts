@@ -3,6 +3,7 @@ import { compileRuleSet } from '../../../../schemas/fraud/rules/rule-set.ts'
 import type { SnoozedPeriod } from '../../../../schemas/fraud/rules/snoozes.ts'
 import { openLoggedTransactions } from '../../../../state/tables/fraud/logged.ts'
 import { connectTables } from '../../../kit/clickhouse.ts'
+import { ApiError } from '../../../kit/errors.ts'
 import { replayLog } from '../replay-log.ts'
 import type { FromReplayProcess, ReplayOrder, ToReplayProcess } from './messages.ts'
 
@@ -30,7 +31,9 @@ async function run({ version, rules, policy, query, clickhouse }: ReplayOrder): 
     )
     return { kind: 'done', ...found }
   } catch (error) {
-    return { kind: 'failed', reason: (error as Error).message }
+    const { message } = error as Error
+    // Other errors may contain the addresses of servers, or pieces of code.
+    return { kind: 'failed', failure: { reason: error instanceof ApiError ? message : undefined, message } }
   } finally {
     await tables.close()
   }

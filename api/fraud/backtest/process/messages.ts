@@ -25,7 +25,14 @@ export type ToReplayProcess =
 export type FromReplayProcess =
   | { readonly kind: 'progress'; readonly progress: ReplayProgress }
   | { readonly kind: 'done'; readonly result: ReplayResult; readonly available: number }
-  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly failure: ReplayFailure }
+
+export interface ReplayFailure {
+  /** Why the replay failed, as a sentence for the caller of the API; undefined if the caller cannot do anything about it. */
+  readonly reason?: string | undefined
+  /** The error message for the log. */
+  readonly message: string
+}
 
 export interface ReplayProgress {
   /** Number of transactions judged so far. */

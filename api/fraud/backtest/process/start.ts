@@ -2,11 +2,14 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ReplayBasis } from '../replay.ts'
 import type { ReplayResult } from '../report.ts'
-import type { FromReplayProcess, ReplayOrder, ReplayProgress, ToReplayProcess } from './messages.ts'
+import type { FromReplayProcess, ReplayFailure, ReplayOrder, ReplayProgress, ToReplayProcess } from './messages.ts'
 
 /** A replay that runs in a separate process. */
 export interface RunningReplay {
-  /** The result of the replay. Rejects with a ReplayError. The API shows the error's message to its callers. */
+  /**
+   * The result of the replay. Rejects with a ReplayError if callers of the API may see the reason, and otherwise with
+   * another error.
+   */
   readonly done: Promise<{ readonly result: ReplayResult; readonly available: number }>
   /** Ends the process. `done` then rejects with the reason, unless `done` has already settled. */
   cancel(reason: string): void
@@ -48,15 +51,19 @@ export function startReplay(
   const { promise: done, resolve, reject } = Promise.withResolvers<{ result: ReplayResult; available: number }>()
   const timer = setTimeout(() => end('The back-test took too long. Choose a smaller sample.'), deadlineMs)
 
-  function end(reason: string): void {
+  function endWith(error: Error): void {
     clearTimeout(timer)
-    reject(new ReplayError(reason))
+    reject(error)
     child.kill('SIGKILL')
+  }
+
+  function end(reason: string): void {
+    endWith(new ReplayError(reason))
   }
 
   child.on('message', (message: FromReplayProcess) => {
     if (message.kind === 'progress') onProgress(message.progress)
-    else if (message.kind === 'failed') end(message.reason)
+    else if (message.kind === 'failed') endWith(errorOf(message.failure))
     else {
       clearTimeout(timer)
       resolve({ result: message.result, available: message.available })
@@ -67,6 +74,10 @@ export function startReplay(
   // If the process ends early, sending also fails, but the handler of `exit` reports the reason.
   sendRequest(child, request).catch(() => undefined)
   return { done, cancel: end }
+}
+
+function errorOf({ reason, message }: ReplayFailure): Error {
+  return reason === undefined ? new Error(message) : new ReplayError(reason)
 }
 
 /**

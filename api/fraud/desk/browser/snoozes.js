@@ -58,7 +58,7 @@ export function snoozesForm({ onFailure, onSuccess }) {
     const rest = total - snoozes.length
     redraw(part('snooze-list'), [
       table('Snoozes', ['Entity', 'Until', 'By', 'Reason', ''], snoozes.map(rowOf)),
-      ...(rest > 0 ? [make('p', 'soft', `and ${rest} more, which end later`)] : []),
+      ...(rest > 0 ? [make('p', 'soft', `and ${rest} more with a later end`)] : []),
     ])
   }
 

@@ -48,8 +48,8 @@ export const capitalised = (text) => text.slice(0, 1).toUpperCase() + text.slice
  * @param {number} ms a duration
  */
 export function duration(ms) {
-  if (ms < MINUTE_MS) return `${Math.max(0, Math.round(ms / 1_000))} s`
-  if (ms < HOUR_MS) return `${Math.round(ms / MINUTE_MS)} min`
+  if (Math.round(ms / 1_000) < 60) return `${Math.max(0, Math.round(ms / 1_000))} s`
+  if (Math.round(ms / MINUTE_MS) < 60) return `${Math.round(ms / MINUTE_MS)} min`
   if (ms < 2 * DAY_MS) return `${Math.round(ms / HOUR_MS)} h`
   return `${Math.round(ms / DAY_MS)} days`
 }

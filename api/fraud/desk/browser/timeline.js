@@ -28,7 +28,7 @@ export function drawTimeline(where, { found, transaction, others }) {
     return make('li', className, time, make('span', '', ...what))
   })
   const rest = moments.length - rows.length
-  if (rest > 0) rows.push(make('li', 'soft', `and ${rest} earlier ones`))
+  if (rest > 0) rows.push(make('li', 'soft', `and ${rest} earlier`))
   const problem = missingOthers(others)
   if (problem !== '') rows.push(make('li', 'soft', problem))
   where.replaceChildren(...rows)
