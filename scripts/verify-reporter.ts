@@ -24,7 +24,10 @@ export interface Failure {
  */
 const SKIPS_ON_PURPOSE = 'without-data'
 
-/** Returns the path of a run's list of running test files. The list is used when the run does not finish. */
+/**
+ * Returns the path of a run's list of running test files. The list is used when the run does not finish. It is written
+ * whenever a file starts, so files that have ended since the last start are still in the list.
+ */
 export function runningFile(totals: string): string {
   return `${totals}.running`
 }

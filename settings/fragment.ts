@@ -26,7 +26,10 @@ export type Report = (variable: string, message: string) => void
  */
 export interface SettingsFragment<Value = unknown, V extends Variables = Variables> {
   readonly variables: V
-  /** Checks rules between variables and the requirements of production. Runs only if all variables are valid. */
+  /**
+   * Checks rules between variables and the requirements of production. Runs only if all variables of this fragment are
+   * valid.
+   */
   rules?(values: Values<V>, report: Report, surroundings: Surroundings): void
   value(values: Values<V>, surroundings: Surroundings): Value
 }

@@ -18,8 +18,8 @@ export interface RegionReports {
    */
   rank(reports: readonly RegionReport[], meanOfNewTerms: number): RankedTerm[]
   /**
-   * Must be called when the list that was made from these reports is published. Deletes the reports that are older than
-   * the oldest report to which these reports refer.
+   * Must be called when the list that was made from these reports is published. For each of these reports, deletes the
+   * reports of the same region and partition that are older than the oldest report to which it refers.
    */
   published(reports: readonly RegionReport[]): void
 }
@@ -34,8 +34,8 @@ function keyOf({ woeid, partition, windowEnd }: RegionReport): string {
 }
 
 /**
- * Keeps each report as long as later reports may refer to its details. The bytes of the reports stay in memory, because
- * most details are the same as in the previous list.
+ * Keeps each report as long as later reports may refer to its details. The bytes of the kept reports stay in memory,
+ * because a list usually takes most of its details from earlier reports.
  * @param unknown called for each candidate whose details are missing
  */
 export function regionReports(store: KeyedStore<string, RegionReport>, unknown: () => void): RegionReports {

@@ -36,8 +36,8 @@ export type Plan =
   | IncompatiblePlan
 
 /**
- * The result for types that cannot be resolved. As the plan for a branch of a union, it fails only when the data uses
- * the branch. In any other place, the schemas are incompatible.
+ * The result for types that cannot be resolved. In a writer's union that also has a readable branch, decoding fails
+ * only when the data uses the unreadable branch. In all other cases, the schemas are incompatible.
  */
 export interface IncompatiblePlan {
   readonly op: 'incompatible'
@@ -78,9 +78,9 @@ export function isReadableAs(from: PrimitiveKind, to: PrimitiveKind): boolean {
 }
 
 /**
- * Resolves by Avro's rules: fields by name and alias, defaults, promotions, unions, enum defaults. In a reader's union,
- * a branch of the same type and name takes precedence over a branch that needs a promotion, as in the Java
- * implementation.
+ * Creates the plan for reading data of the writer's type as the reader's type. Follows Avro's rules for fields (by name
+ * and alias), defaults, promotions, unions and enum defaults. In a reader's union, a branch of the same type and name
+ * takes precedence over a branch that needs a promotion, as in the Java implementation.
  * @throws IncompatibleSchemaError
  */
 export function resolve(writer: AvroType, reader: AvroType): Plan {

@@ -55,8 +55,8 @@ export function factsOf(request: CountedRequest): CountedFacts {
 
 /**
  * Returns the events of a transaction, one for the profile of each of its entities. The API adds these events, except
- * the one of the merchant, to the transactions in flight. The pipeline adds the same data to the profiles, but in
- * packed rows.
+ * the merchant's event, to the transactions in flight. The pipeline adds the same data to the profiles, but in packed
+ * rows.
  */
 export function eventsOf(request: CountedRequest): EntityEvent[] {
   const { id, at, units, place, ids } = factsOf(request)

@@ -6,8 +6,8 @@
 export const SALES_HALF_LIFE_MS = 7 * 24 * 3_600_000
 
 /**
- * Adds units to the logarithm of the decayed sum.
- * @param salesLog the logarithm of the sum so far, as in CatalogDocument; null if nothing was sold
+ * Returns the logarithm of the sum of weights after a sale.
+ * @param salesLog the logarithm of the sum before the sale, as in CatalogDocument; null if nothing was sold
  * @param units a positive number
  * @param soldAt epoch ms
  */

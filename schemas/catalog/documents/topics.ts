@@ -58,7 +58,7 @@ export const categoryLeaders: Topic<number, CategoryLeaders> = {
 }
 
 /**
- * References of products to images; key: content hash. Each record counts the products of its own partition that refer
+ * Reference counts of images; key: content hash. Each record counts only the products of its own partition that refer
  * to the image, so several partitions may have a record of the same image.
  */
 export const catalogImages: Topic<string, ImageReferences> = {

@@ -5,7 +5,10 @@ import { inventoryCommands, inventoryDecisions } from './topics.ts'
 /** What a command did to one reservation. */
 export interface AnsweredReservation {
   readonly reservation_id: string
-  /** Number of units that the command reserved, deducted or released. */
+  /**
+   * Number of units that the command reserved, deducted or released. If a RESERVE is repeated after its first answer
+   * has been forgotten, it is the number of units that are still reserved.
+   */
   readonly quantity: number
   /** End of the reservation, epoch ms. */
   readonly ends_at: number

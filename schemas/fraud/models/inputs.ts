@@ -47,8 +47,8 @@ const DERIVED: Readonly<Record<string, (input: ModelInput) => number>> = {
 }
 
 /**
- * All inputs that models can read, in the order of the slots. They consist of the derived inputs and of the fields of
- * rules that are numbers, booleans or tiers, except for `NOT_FOR_MODELS`. A manifest names the inputs of its model.
+ * All inputs that models can read, in the order of the slots: first the fields of rules that are numbers, booleans or
+ * tiers, except for `NOT_FOR_MODELS`, and then the derived inputs. A manifest names the inputs of its model.
  */
 export const INPUT_FIELDS: readonly InputField[] = [
   ...FIELDS.filter(({ type, name }) => ['number', 'boolean', 'tier'].includes(type) && !NOT_FOR_MODELS.has(name)).map(ofRules),

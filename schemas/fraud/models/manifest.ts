@@ -65,7 +65,10 @@ export function parseManifest(text: string): ModelManifest {
   return manifest
 }
 
-/** Removes thresholds that are null. The API shows absent thresholds as null, so a manifest copied from it has them. */
+/**
+ * Removes thresholds that are null. The API shows absent thresholds as null, so thresholds that were copied from the
+ * API may be null.
+ */
 function withoutNulls(manifest: ModelManifest): ModelManifest {
   const { alone } = manifest
   if (typeof alone !== 'object' || alone === null) return manifest

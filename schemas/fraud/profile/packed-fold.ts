@@ -87,8 +87,8 @@ export function setIncluded(packed: PackedProfile, rows: Buffer, included: reado
 
 /**
  * Profiles are written one after another into larger buffers, because a separate buffer for each would cost as much as
- * the fold. As long as any profile in a buffer is cached, the whole buffer stays in memory, so buffers are only twice
- * as large as those of Node's pool.
+ * the fold. As long as any profile in a buffer is cached, the whole buffer stays in memory. These buffers are therefore
+ * smaller than those of Node's pool (64 KiB).
  */
 const ARENA_BYTES = 16_384
 let arena = Buffer.alloc(0)

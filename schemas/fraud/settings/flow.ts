@@ -28,7 +28,7 @@ export type FraudSettingsAnswer =
   | Done<{ readonly outcome: 'models'; readonly models: FraudModels }>
   | Done<{ readonly outcome: 'removed' }>
   | { readonly outcome: 'exists' | 'not_found' | 'rule_not_found' | 'version_not_found' | 'no_challenger' | 'no_previous_models' }
-  /** The rule has changed since the expected version. `rule` is its current state. */
+  /** The `updated_at` of the rule is not the expected time. `rule` is the current state of the rule. */
   | { readonly outcome: 'rule_changed'; readonly rule: FraudRule }
   /** Enabled rules read the list. */
   | { readonly outcome: 'in_use'; readonly rule_ids: readonly string[] }
