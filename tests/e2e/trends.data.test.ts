@@ -304,7 +304,7 @@ test('dead letters can be listed, shown and replayed', async () => {
   await expect.poll(() => Date.now(), LISTED).toBeGreaterThan(early.createdAt - MAX_AHEAD_MS)
   expect(await dlq('replay', 'trends', '--all')).toContain('replayed 2')
   await expect.poll(() => dlq('show', 'trends', '--code', 'undecodable_value'), SOON).toMatch(/replays/)
-  expect(await dlq('replay', 'trends', '--all')).toContain('skipped 1 that failed again after a replay')
+  expect(await dlq('replay', 'trends', '--all')).toContain('skipped 1 dead letters of records that failed again after a replay')
   const client = createClient({ url: system.clickhouse.address })
   await expect
     .poll(async () => {

@@ -170,7 +170,11 @@ test('a rewound profile comes first, even if the search does not reach it', asyn
   const { feed, stored } = world(async (name) => (name === STORE_STACK.name ? [] : 1))
   const place = { ...PLACE, at: NOW }
   const other = { ...profile, user_id: BOB, is_active: true, bio: null, photo_urls: [], updated_at: NOW }
-  const state = (more: Partial<MatchProfile>) => ({ profile: { ...other, ...more }, self: undefined, recent: { place, last: undefined } })
+  const state = (more: Partial<MatchProfile>) => ({
+    profile: { ...other, ...more },
+    self: undefined,
+    recent: { place, last: undefined, activeAt: undefined },
+  })
   const shown = async () => (await feed('a')).left.map(({ userId }) => userId)
   stored.people.set(BOB, state({}))
   expect(await shown()).toEqual([])

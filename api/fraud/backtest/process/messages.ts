@@ -28,7 +28,9 @@ export type FromReplayProcess =
   | { readonly kind: 'failed'; readonly failure: ReplayFailure }
 
 export interface ReplayFailure {
-  /** Why the replay failed, as a sentence for the caller of the API; undefined if the caller cannot do anything about it. */
+  /**
+   * Why the replay failed, as a sentence for the caller of the API; undefined if only the log may contain the reason.
+   */
   readonly reason?: string | undefined
   /** The error message for the log. */
   readonly message: string

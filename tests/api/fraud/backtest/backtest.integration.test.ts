@@ -182,6 +182,11 @@ test('a failed back-test gives its reason: an unreachable history store, the tim
   const broken = { ...order, clickhouse: { ...order.clickhouse, url: 'http://127.0.0.1:1' } }
   await expect(startReplay({ order: broken, ...nothing }, () => undefined).done).rejects.toThrow('history store')
   await expect(startReplay({ order, ...nothing }, () => undefined, 0).done).rejects.toThrow('too long')
+  // The message of an unexpected error is for the log, and not for callers.
+  const invalid = { ...order, rules: undefined as never }
+  const failure = await startReplay({ order: invalid, ...nothing }, () => undefined).done.catch((error: unknown) => error)
+  expect(failure).toMatchObject({ message: expect.stringMatching(/undefined|iterable/) })
+  expect(failure).not.toBeInstanceOf(ReplayError)
   const { open } = await jobsOnRedis()
   const jobs = open()
   const never = { run: () => ({ ...neverEnding() }), report: () => null }

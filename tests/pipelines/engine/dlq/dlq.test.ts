@@ -143,7 +143,7 @@ test('a record with several dead letters is replayed once', async () => {
   const texts: string[] = []
   const deps = { transport, names: async () => [], decoder: async () => () => undefined, print: (text: string) => void texts.push(text) }
   await runDlq(asked('replay', 'doubling', '--code', 'too_small', '--again'), deps)
-  expect(texts.join('')).toBe('replayed 2\nskipped 2 that repeat an earlier dead letter of the same record\n')
+  expect(texts.join('')).toBe('replayed 2 records\nskipped 2 dead letters that repeat an earlier one of the same record\n')
 })
 
 test('a record that fails again after a replay is not replayed in a loop', async () => {
@@ -203,7 +203,7 @@ test('a truncated dead letter is shown as truncated and never replayed', async (
   expect(out).toContain('cut: the record is incomplete; original size in bytes: value=9\n')
   out = ''
   await runDlq(asked('replay', 'doubling', '--offset', String(offset), '--again'), deps)
-  expect(out).toBe('replayed 0\nskipped 1 that are incomplete (see show)\n')
+  expect(out).toBe('replayed 0 records\nskipped 1 dead letters that are incomplete (see show)\n')
   expect(driver.broker.records('numbers')).toHaveLength(before)
 })
 
@@ -265,9 +265,9 @@ value: "-1"
 header trace: "t1"
 `)
   await dlq('replay', 'doubling', '--code', 'too_small')
-  expect(out).toBe('replayed 2\n')
+  expect(out).toBe('replayed 2 records\n')
   await dlq('replay', 'doubling', '--code', 'too_small')
-  expect(out).toBe('replayed 0\nskipped 2 that were already replayed\n')
+  expect(out).toBe('replayed 0 records\nskipped 2 dead letters of records that were already replayed\n')
   await dlq('list', 'doubling')
   expect(out).toBe('doubling: 1 dead letter\n  undecodable_value: 1, offset 2\n  replayed: 2\n')
 })

@@ -210,7 +210,7 @@ test('an undecodable record becomes a dead letter that npm run dlq shows and rep
   })
   const { stdout: again } = await run(process.execPath, [main, 'replay', bench.topology, '--all'], { env })
   expect(again).toBe(
-    'replayed 0\nskipped 1 that were already replayed\nskipped 1 that failed again after a replay: fix the cause, then use --again\n',
+    'replayed 0 records\nskipped 1 dead letters of records that were already replayed\nskipped 1 dead letters of records that failed again after a replay: fix the cause, then use --again\n',
   )
 })
 

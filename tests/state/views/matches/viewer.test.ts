@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { severedField, swipeField } from '../../../../state/views/matches/recent.ts'
+import { activeField, severedField, swipeField } from '../../../../state/views/matches/recent.ts'
 import { MATCH_USERS_VIEW, userKeys } from '../../../../state/views/matches/users.ts'
 import {
   exclusionsOf,
+  lastActiveOf,
   placeOf,
   readBlocks,
   readForSwipe,
@@ -75,11 +76,14 @@ test('a new profile has no place and no seen pages of the deleted one, even befo
     } as unknown as Parameters<typeof readUser>[0]
     const [user, own] = await Promise.all([readUser(reader, 0, ANN), readOwn(reader, 0, ANN)])
     if (user === undefined || user === NOT_CAUGHT_UP || own === undefined || own === NOT_CAUGHT_UP) throw new Error('no profile')
-    return [placeOf(user)?.lat, placeOf(own)?.lat, Object.keys(user.seenPages).length]
+    expect(lastActiveOf(own)).toBe(lastActiveOf(user))
+    return [placeOf(user)?.lat, placeOf(own)?.lat, Object.keys(user.seenPages).length, lastActiveOf(own)]
   }
-  expect(await stateWith(LEFT_AT, { left: String(LEFT_AT) })).toEqual([undefined, undefined, 0])
-  expect(await stateWith(LEFT_AT + 1, { left: String(LEFT_AT) })).toEqual([1, 1, 1])
-  expect(await stateWith(LEFT_AT, {})).toEqual([1, 1, 1])
+  expect(await stateWith(LEFT_AT, { left: String(LEFT_AT) })).toEqual([undefined, undefined, 0, 0])
+  expect(await stateWith(LEFT_AT + 1, { left: String(LEFT_AT) })).toEqual([1, 1, 1, LEFT_AT + 1])
+  expect(await stateWith(LEFT_AT, {})).toEqual([1, 1, 1, LEFT_AT])
+  // A feed request notes the activity of its user before the pipeline has processed it.
+  expect(await stateWith(LEFT_AT, activeField(LEFT_AT + 2))).toEqual([1, 1, 1, LEFT_AT + 2])
 })
 
 /**
