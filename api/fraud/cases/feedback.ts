@@ -14,6 +14,10 @@ import type { CasesDeps } from './deps.ts'
  * How long to look for a transaction. If a transaction was just scored, its event may not have reached ClickHouse yet.
  */
 const LOOK_UP_MS = 2_000
+/**
+ * First pause between two lookups. Each further pause is twice as long, because a lookup takes about 15 ms of
+ * ClickHouse's CPU time, and many callers may look for transactions after Redis was emptied.
+ */
 const LOOK_AGAIN_MS = 200
 /**
  * Minimum age of a transaction whose case may have moved from the topology's state to ClickHouse. A case moves 30 days
@@ -50,7 +54,7 @@ async function backgroundOf(deps: CasesDeps, id: string): Promise<Background> {
   const { views, facts, monotonic, pause } = deps
   const partition = facts.partitionOf(fraudCases, id)
   const until = monotonic() + LOOK_UP_MS
-  for (;;) {
+  for (let pauseMs = LOOK_AGAIN_MS; ; pauseMs *= 2) {
     const hasOne = await hasCase(views, partition, id)
     if (hasOne === true) return HAS_CASE
     // While the view is being built, the transaction may have a case that the view does not contain yet. The topology
@@ -61,12 +65,12 @@ async function backgroundOf(deps: CasesDeps, id: string): Promise<Background> {
       caughtUp(hasOne)
       throw new ApiError(fraudErrors.transaction_not_found)
     }
-    await pause(LOOK_AGAIN_MS)
+    await pause(Math.min(pauseMs, Math.max(1, until - monotonic())))
   }
 }
 
 async function lookedUp({ transactions, tables, now, answersKeptMs }: CasesDeps, id: string): Promise<Background | undefined> {
-  const scored = await transactions.scored(id)
+  const scored = await transactions.reviewed(id)
   if (scored === undefined) return undefined
   const mayBeArchived = now() - scored.scored_at >= ARCHIVED_AFTER_MS
   const archived = mayBeArchived ? await readTableCaseOf(tables, id) : undefined

@@ -1,4 +1,11 @@
-import { readTransaction, readTransactionFeedback, type StoredTransaction } from '../../../state/tables/fraud/read-transaction.ts'
+import type { ReviewedTransaction } from '../../../schemas/fraud/cases/review.ts'
+import type { TxnScored } from '../../../schemas/fraud/types.ts'
+import {
+  readReviewed,
+  readTransaction,
+  readTransactionFeedback,
+  type StoredTransaction,
+} from '../../../state/tables/fraud/read-transaction.ts'
 import type { TableReader } from '../../../state/tables/reader.ts'
 import { withDeadline } from '../../kit/deadline.ts'
 import type { KeptAnswers } from '../score/kept-answers.ts'
@@ -10,8 +17,8 @@ import type { KeptAnswers } from '../score/kept-answers.ts'
  * have the transaction.
  */
 export interface TransactionFinder {
-  /** Finds a transaction without its verdict. Does not wait for ClickHouse if Redis has the transaction. */
-  scored(transactionId: string): Promise<StoredTransaction['scored'] | undefined>
+  /** Finds the data of a transaction that its case needs. Does not wait for ClickHouse if Redis has the transaction. */
+  reviewed(transactionId: string): Promise<ReviewedTransaction | undefined>
   /** Finds a transaction with its newest verdict, which only ClickHouse has. The verdict may be missing. */
   withFeedback(transactionId: string): Promise<StoredTransaction | undefined>
 }
@@ -30,18 +37,22 @@ export interface TransactionFinderDeps {
 const FEEDBACK_TIMEOUT_MS = 1_000
 
 export function transactionFinder({ answers, tables, feedbackTimeoutMs = FEEDBACK_TIMEOUT_MS }: TransactionFinderDeps): TransactionFinder {
-  /** @param feedbackOf reads the verdict of a transaction that Redis has */
-  async function find(
+  /**
+   * @param complete adds what Redis does not have
+   * @param read looks the transaction up in ClickHouse
+   */
+  async function find<T>(
     transactionId: string,
-    feedbackOf: (transactionId: string) => Promise<StoredTransaction['feedback']>,
-  ): Promise<StoredTransaction | undefined> {
+    complete: (kept: TxnScored) => T | Promise<T>,
+    read: (transactionId: string) => Promise<T | undefined>,
+  ): Promise<T | undefined> {
     let failure: unknown
     const kept = await answers.find(transactionId).catch((error: unknown) => {
       failure = error
       return undefined
     })
-    if (kept !== undefined) return { scored: kept, feedback: await feedbackOf(transactionId) }
-    const stored = await readTransaction(tables, transactionId)
+    if (kept !== undefined) return await complete(kept)
+    const stored = await read(transactionId)
     // The event of a payment may still be on its way to ClickHouse, so without Redis it is not known whether the
     // payment exists.
     if (stored === undefined && failure !== undefined) throw failure
@@ -54,7 +65,17 @@ export function transactionFinder({ answers, tables, feedbackTimeoutMs = FEEDBAC
   }
 
   return {
-    scored: async (transactionId) => (await find(transactionId, async () => null))?.scored,
-    withFeedback: (transactionId) => find(transactionId, readFeedback),
+    reviewed: (transactionId) =>
+      find<ReviewedTransaction>(
+        transactionId,
+        (kept) => kept,
+        (id) => readReviewed(tables, id),
+      ),
+    withFeedback: (transactionId) =>
+      find<StoredTransaction>(
+        transactionId,
+        async (scored) => ({ scored, feedback: await readFeedback(transactionId) }),
+        (id) => readTransaction(tables, id),
+      ),
   }
 }

@@ -30,7 +30,7 @@ test('while ClickHouse hangs, a transaction that Redis has is found soon, withou
 
 test('the lookup of a transaction for a verdict does not query ClickHouse if Redis has the transaction', async () => {
   const { reader, asked } = hangingTables()
-  expect(await transactionFinder({ answers, tables: reader }).scored('t1')).toEqual(kept)
+  expect(await transactionFinder({ answers, tables: reader }).reviewed('t1')).toEqual(kept)
   expect(asked).toEqual([])
 })
 

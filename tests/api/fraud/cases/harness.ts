@@ -88,7 +88,7 @@ export async function casesApi({ answersKeptMs = DAY_MS } = {}) {
       clock.onPause()
     },
     transactions: {
-      async scored(id) {
+      async reviewed(id: string) {
         if (tables.down) throw new ApiError(errors.unavailable)
         return transactions.get(id)
       },

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { FraudFeedback, TxnScored } from '../../../../schemas/fraud/types.ts'
 import { fraudFeaturesTable, SCORED_SELECTION, scoredOf } from '../../../../state/tables/fraud/features.ts'
 import { fraudFeedbackTable } from '../../../../state/tables/fraud/feedback.ts'
-import { readTransaction } from '../../../../state/tables/fraud/read-transaction.ts'
+import { readReviewed, readTransaction } from '../../../../state/tables/fraud/read-transaction.ts'
 import { fraudTransactionsTable } from '../../../../state/tables/fraud/transactions.ts'
 import { readUserTransactions } from '../../../../state/tables/fraud/user-transactions.ts'
 import { tableStore } from '../../../../state/tables/store.ts'
@@ -108,6 +108,9 @@ test('if an answer is repeated, the first one counts, even if the repetition is 
   await judge()
   await score({ ...EVENT, decision: 'BLOCK', scored_at: NOW + DAY }, EVENT, { ...EVENT, decision: 'APPROVE', scored_at: NOW + 6 })
   expect((await readTransaction(client, 't1'))?.scored).toEqual(EVENT)
+  const { request, decision, risk_score, triggered_rules, risk_factors, scored_at } = EVENT
+  expect(await readReviewed(client, 't1')).toEqual({ request, decision, risk_score, triggered_rules, risk_factors, scored_at })
+  expect(await readReviewed(client, 't2')).toBeUndefined()
   for (const table of ['fraud_transactions', 'fraud_features']) {
     expect(await rowsOf(client, `SELECT decision FROM ${table} FINAL`)).toEqual([{ decision: 'REVIEW' }])
     await client.command({ query: `OPTIMIZE TABLE ${table} FINAL` })
