@@ -54,7 +54,7 @@ function goneBack(all: readonly Call[]): string[] {
 }
 
 /** Checks that the lists after the recovery are based on the last event of their users, and are not degraded. */
-function behind({ final, logs }: Evidence): string[] {
+export function behind({ final, logs }: Pick<Evidence, 'final' | 'logs'>): string[] {
   const events = countedEvents(logs)
   return final
     .filter(({ user, body }) => body.features_offset !== (events.get(user)?.at(-1)?.offset ?? -1) || body.degraded.length > 0)

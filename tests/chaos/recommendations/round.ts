@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { type Judged, judgeUntilRight } from '../judge.ts'
 import { keepLines, numbered } from '../keep-logs.ts'
@@ -6,6 +7,7 @@ import { send } from '../send.ts'
 import { drive, propertiesOf } from './drive.ts'
 import type { Call, Evidence } from './evidence.ts'
 import { faultHands } from './faults.ts'
+import { behind } from './lists.ts'
 import { observer } from './observe.ts'
 import { APIS, GENRES, ITEMS, type Plan, PRODUCTS, UNTOUCHED } from './plan.ts'
 import { writeProducts } from './products.ts'
@@ -61,7 +63,6 @@ export async function playRound(
   const calls = await driving
   await writing
   await recover(system.apis, system.workers)
-  const final = await healedLists(system, users)
 
   const concerned = {
     users: users.map(({ id }) => id),
@@ -70,6 +71,7 @@ export async function playRound(
   }
   const observed = await observer(system, concerned)
   try {
+    const final = await currentLists(system, users, async () => (await observed.read()).logs)
     const evidence = async (): Promise<Evidence> => {
       return { ...concerned, calls, inflicted, final, judgesTrending, ...(await observed.read()) }
     }
@@ -133,6 +135,24 @@ async function healedLists(system: RecommendationsSystem, users: readonly User[]
       return list!
     }),
   )
+}
+
+/**
+ * Waits until the list of each user includes the user's last event, and returns these lists. After a long outage, a
+ * worker that is ready may still have to process the events of some seconds. If the wait is too long, returns the lists
+ * as they are, and the verdict reports them.
+ */
+async function currentLists(
+  system: RecommendationsSystem,
+  users: readonly User[],
+  readLogs: () => Promise<Evidence['logs']>,
+): Promise<Call[]> {
+  const until = Date.now() + HEALED.timeoutMs
+  for (;;) {
+    const final = await healedLists(system, users)
+    if (behind({ final, logs: await readLogs() }).length === 0 || Date.now() > until) return final
+    await delay(HEALED.intervalMs)
+  }
 }
 
 function summaryOf({ calls, logs }: Evidence): string {
