@@ -83,7 +83,8 @@ export interface Transport {
   ): Promise<Map<string, number>>
   /**
    * Returns the offset of the first record of each partition whose timestamp is `since` (epoch ms) or later, keyed by
-   * `partitionKey`. Partitions without such a record are absent from the map. Includes records of open transactions.
+   * `partitionKey`. Partitions without such a record are absent from the map. Includes records of open transactions and
+   * transaction markers, which have the broker's time.
    */
   offsetsSince(partitions: readonly TopicPartition[], since: number): Promise<Map<string, number>>
   /**
