@@ -271,7 +271,6 @@ export function isStale(windowEnd: number, now: number): boolean {
  * unknown.
  */
 function freshFor(windowEnd: number, now: number): number {
-  const remainingMs = windowEnd + STALE_AFTER_MS - now
   if (isStale(windowEnd, now)) throw new ApiError(trendsErrors.trends_stale, { retryAfter: RETRY_AFTER_SECONDS })
-  return remainingMs
+  return windowEnd + STALE_AFTER_MS - now
 }

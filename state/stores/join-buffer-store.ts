@@ -107,7 +107,8 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   const scratch = byteWriter()
   let encodeValue: Encode<V> | undefined
   const rowKeys = rowKeysOf(options.key)
-  // With text keys, the store does not encode a key again for each lookup, and writes its rows in key order.
+  // The keys of the inner store are text, so that it need not encode a key for each lookup, and writes its rows in key
+  // order.
   const rows = keyedStore<string, Row<V>>(name, {
     key: bytesAsText,
     value: rowsOf(avroValue<StoredRow<V>>(storedRow(options.value))),

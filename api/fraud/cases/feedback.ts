@@ -15,7 +15,7 @@ import type { CasesDeps } from './deps.ts'
  */
 const LOOK_UP_MS = 2_000
 /**
- * First pause between two lookups. Each further pause is twice as long, because a lookup takes about 15 ms of
+ * First pause between two lookups. Each further pause is twice as long, because a lookup takes about 10 ms of
  * ClickHouse's CPU time, and many callers may look for transactions after Redis was emptied.
  */
 const LOOK_AGAIN_MS = 200
@@ -65,7 +65,7 @@ async function backgroundOf(deps: CasesDeps, id: string): Promise<Background> {
       caughtUp(hasOne)
       throw new ApiError(fraudErrors.transaction_not_found)
     }
-    await pause(Math.min(pauseMs, Math.max(1, until - monotonic())))
+    await pause(Math.min(pauseMs, until - monotonic()))
   }
 }
 

@@ -65,7 +65,7 @@ export interface Found {
  * `bounds.examinedInAll` members have been examined. It also ends when no cells are left.
  * @param from where an earlier search stopped; the search continues reading cells from there
  * @returns NOT_CAUGHT_UP if the viewer's part of the view of users, or a part of the index that the search reads, is
- * being built. While an index is being built, it lacks users, so a search could wrongly find nobody.
+ * being built. While the index is being built, it lacks users, so a search could wrongly return no candidates.
  */
 export async function findCandidates(viewer: Viewer, deps: SearchDeps, from: SearchPlace = {}): Promise<Found | typeof NOT_CAUGHT_UP> {
   const { reader, partitionOf, interestsOf, onSearched, now, bounds = BOUNDS } = deps

@@ -31,9 +31,8 @@ async function run({ version, rules, policy, query, clickhouse }: ReplayOrder): 
     )
     return { kind: 'done', ...found }
   } catch (error) {
-    const { message } = error as Error
-    // Other errors may contain the addresses of servers, or pieces of code.
-    return { kind: 'failed', failure: { reason: error instanceof ApiError ? message : undefined, message } }
+    // The messages of other errors may contain addresses of servers, or pieces of code.
+    return { kind: 'failed', reason: (error as Error).message, isPublic: error instanceof ApiError }
   } finally {
     await tables.close()
   }

@@ -25,15 +25,12 @@ export type ToReplayProcess =
 export type FromReplayProcess =
   | { readonly kind: 'progress'; readonly progress: ReplayProgress }
   | { readonly kind: 'done'; readonly result: ReplayResult; readonly available: number }
-  | { readonly kind: 'failed'; readonly failure: ReplayFailure }
+  | ({ readonly kind: 'failed' } & ReplayFailure)
 
 export interface ReplayFailure {
-  /**
-   * Why the replay failed, as a sentence for the caller of the API; undefined if only the log may contain the reason.
-   */
-  readonly reason?: string | undefined
-  /** The error message for the log. */
-  readonly message: string
+  readonly reason: string
+  /** Whether callers of the API may see the reason. Otherwise, only the log may contain it. */
+  readonly isPublic: boolean
 }
 
 export interface ReplayProgress {

@@ -63,7 +63,7 @@ export function startReplay(
 
   child.on('message', (message: FromReplayProcess) => {
     if (message.kind === 'progress') onProgress(message.progress)
-    else if (message.kind === 'failed') endWith(errorOf(message.failure))
+    else if (message.kind === 'failed') endWith(errorOf(message))
     else {
       clearTimeout(timer)
       resolve({ result: message.result, available: message.available })
@@ -76,8 +76,8 @@ export function startReplay(
   return { done, cancel: end }
 }
 
-function errorOf({ reason, message }: ReplayFailure): Error {
-  return reason === undefined ? new Error(message) : new ReplayError(reason)
+function errorOf({ reason, isPublic }: ReplayFailure): Error {
+  return isPublic ? new ReplayError(reason) : new Error(reason)
 }
 
 /**

@@ -48,8 +48,10 @@ export const capitalised = (text) => text.slice(0, 1).toUpperCase() + text.slice
  * @param {number} ms a duration
  */
 export function duration(ms) {
-  if (Math.round(ms / 1_000) < 60) return `${Math.max(0, Math.round(ms / 1_000))} s`
-  if (Math.round(ms / MINUTE_MS) < 60) return `${Math.round(ms / MINUTE_MS)} min`
+  const seconds = Math.max(0, Math.round(ms / 1_000))
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.round(ms / MINUTE_MS)
+  if (minutes < 60) return `${minutes} min`
   if (ms < 2 * DAY_MS) return `${Math.round(ms / HOUR_MS)} h`
   return `${Math.round(ms / DAY_MS)} days`
 }
