@@ -98,7 +98,7 @@ export const stateSettings = settingsFragment({
       renewAfterMs: erasureTimes(env.ERASE_WITHIN_SECONDS * MS_PER_SECOND).renewAfterMs,
     },
     images: { url: env.IMAGES_URL ?? folderUrl(home, 'images'), s3Endpoint: env.BLOBS_ENDPOINT },
-    /** Models are stored uncompressed, because processes map the files into memory. */
+    /** Models are stored uncompressed, because compression hardly shrinks vectors. */
     models: { url: env.MODELS_URL ?? folderUrl(home, 'models'), s3Endpoint: env.BLOBS_ENDPOINT, compresses: false },
     /** Time within which deleted data is erased if a service promises to erase it. */
     eraseWithinMs: env.ERASE_WITHIN_SECONDS * MS_PER_SECOND,

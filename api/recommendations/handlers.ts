@@ -4,13 +4,12 @@ import { keptSecret } from '../../runtime/kept-secret.ts'
 import { systemTimers } from '../../runtime/patient-timer.ts'
 import { connectBlobs } from '../../state/blobs/connect.ts'
 import { isDecimalUserId } from '../kit/auth/authorize.ts'
-import { counter, gauge } from '../kit/metrics.ts'
+import { gauge } from '../kit/metrics.ts'
 import type { OpenService, ServiceKit } from '../service.ts'
 import { adminPart } from './admin/part.ts'
 import { recommendationErrors } from './errors.ts'
 import { eventsPart } from './events/part.ts'
 import { explainPart } from './explain/part.ts'
-import { indexThreads } from './model/index-thread.ts'
 import { openModel } from './model/open.ts'
 import { followModels } from './model/source.ts'
 import { modelsPart } from './models/part.ts'
@@ -32,17 +31,10 @@ const MS_PER_SECOND = 1_000
 /** Creates the handlers of the recommendations service: docs/services/recommendations.md */
 export async function recommendationsHandlers(kit: ServiceKit, settings: RecommendationsSettings, open = openModel): Promise<OpenService> {
   const { now, monotonic, surroundings } = kit
-  const unanswered = counter(
-    kit.metrics.registry,
-    'recommendation_searches_unanswered_total',
-    'Searches of a large index that got no answer, because they took too long, too many were waiting, or the thread was not running',
-    'reason',
-  )
-  const openIndex = indexThreads({ ...kit, timeoutMs: settings.readMs, onUnanswered: (reason) => unanswered.inc({ reason }) })
   const models = await followModels({
     ...kit,
     blobs: await connectBlobs(kit.state.models),
-    openModel: (folder) => open(folder, { openIndex }),
+    openModel: open,
     setTimer: systemTimers.setTimer,
   })
   gauge(kit.metrics.registry, 'recommendation_model_age_seconds', 'Age of the champion that this process uses; 0 for rules', () => {

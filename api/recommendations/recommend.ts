@@ -2,13 +2,14 @@ import type { RecommendationContext } from '../../schemas/recommendations/rankin
 import type { Neighbour } from '../../schemas/recommendations/signals/packed-neighbours.ts'
 import { type Candidate, type CandidateSet, newCandidate } from './candidates/candidate.ts'
 import { type CandidateSources, generateCandidates, type RecType } from './candidates/generate.ts'
+import { placeOfGreatest } from './model/greatest-values.ts'
 import type { RecommendationModel } from './model/model.ts'
 import { type ArrangedList, arrange, type NewReleaseBoost } from './rank/arrange.ts'
 import { rankCandidates, type Scored } from './rank/rank.ts'
 import { type Tastes, tastesOf } from './rank/tastes.ts'
 import type { RequestUser } from './users/request-user.ts'
 
-/** The data of one request. Apart from this data, a list depends only on the sources and on the model's searches. */
+/** The data of one request. Apart from this data, a list depends only on the sources. */
 export interface RecommendRequest {
   readonly user: RequestUser
   readonly recType: RecType
@@ -39,12 +40,12 @@ const EXPLORED = 6
  * Computes a list in three steps: it generates candidates, ranks them, and arranges the best ones. The API, the quality
  * benchmark and the replay that makes training lists all call this function.
  */
-export async function recommend(sources: RecommendSources, request: RecommendRequest): Promise<Recommended> {
+export function recommend(sources: RecommendSources, request: RecommendRequest): Recommended {
   const { items } = sources
   const { user, model, context, now, recType, anchor } = request
   const vector = model?.foldIn(user.history)
   const tastes = tastesOf(items, user)
-  const set = await generateCandidates(sources, { ...request, vector })
+  const set = generateCandidates(sources, { ...request, vector })
   const ranking = { user, tastes, context, model, now }
   const candidates = rankCandidates(items, set.all(), ranking)
   const isAbout = recType === 'trending' || (anchor !== undefined && recType !== 'personalized')
@@ -74,10 +75,3 @@ function exploredFor({ items, leaders }: CandidateSources, user: RequestUser, ta
 }
 
 const TAKEN = Number.NEGATIVE_INFINITY
-
-/** Returns the position of the highest value. If values are equal, the first one wins. */
-function placeOfGreatest(values: Float64Array): number {
-  let best = 0
-  for (let at = 1; at < values.length; at++) if (values[at] > values[best]) best = at
-  return best
-}

@@ -16,7 +16,7 @@ export const recommendationsSettings = settingsFragment({
     ),
     RECOMMENDATIONS_READ_MS: documented(
       wholeNumber(1, MAX_READ_MS).prefault('250'),
-      'how long, in ms, a list waits for each round trip to Redis, and for the search of a large index, before it is computed without the missing data',
+      'how long, in ms, a list waits for each round trip to Redis before it is computed without the missing data',
     ),
     RECOMMENDATIONS_FEATURES_PERCENT: documented(
       wholeNumber(0, PERCENT).prefault('100'),

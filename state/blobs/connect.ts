@@ -20,7 +20,7 @@ export interface BlobSettings {
    * A blob in S3 that was touched within this time is not touched again; see `ErasureTimes`. The default is a minute.
    */
   readonly renewAfterMs?: number
-  /** Default true. False for content that is compressed already (images), and for files that are mapped into memory. */
+  /** Default true. False for content that compression hardly shrinks, such as images and the vectors of models. */
   readonly compresses?: boolean
 }
 

@@ -6,8 +6,7 @@ import { fileDigest } from './file-digest.ts'
 import { checkVersion, type FileVersion, type VersionFile, VersionRefusedError } from './version.ts'
 
 /**
- * Versions in a folder of this host. Processes of the host may share the folder, and then map the same files into
- * memory.
+ * Versions in a folder of this host. Processes of the host may share the folder, and then open the same files.
  */
 export interface LocalVersions {
   /**
@@ -20,7 +19,7 @@ export interface LocalVersions {
   fetch(version: FileVersion): Promise<string>
   /**
    * Removes all versions except the given ones, and partial folders that a killed process left more than an hour ago.
-   * Files that are mapped into memory stay readable.
+   * Open files stay readable.
    */
   keepOnly(versions: readonly FileVersion[]): Promise<void>
 }
@@ -87,7 +86,7 @@ export function localVersions({ blobs, folder, now }: LocalVersionsOptions): Loc
   }
 
   /**
-   * Removes a damaged version atomically. Processes that have mapped its files can use them until they open another
+   * Removes a damaged version atomically. Processes that have opened its files can use them until they open another
    * version.
    */
   async function setAside(place: string): Promise<void> {

@@ -5,10 +5,7 @@ import type { FileVersion, VersionFile } from './version.ts'
 import { checkVersion } from './version.ts'
 
 export interface PublishOptions {
-  /**
-   * A store that does not compress, because processes map the files into memory without unpacking them, and because
-   * compression hardly shrinks vectors.
-   */
+  /** A store that does not compress, because compression hardly shrinks vectors. */
   readonly blobs: BlobStore
   /** The folder that holds the files. */
   readonly folder: string

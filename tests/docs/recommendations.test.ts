@@ -3,14 +3,15 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { DETAILED_CANDIDATES } from '../../api/recommendations/explain/explanation-page.ts'
 import { SHOWN_RUNS } from '../../api/recommendations/explain/part.ts'
-import { MOST_UNANSWERED } from '../../api/recommendations/model/index-thread.ts'
+import { READ_ROWS } from '../../api/recommendations/model/group-choice.ts'
+import { MOST_WHOLE } from '../../api/recommendations/model/manifest.ts'
 import { MOST_NEWER_ITEMS } from '../../api/recommendations/model/newer-items.ts'
 import { LET_GO_AFTER_MS } from '../../api/recommendations/model/source.ts'
-import { MOST_WHOLE } from '../../api/recommendations/model/whole-search.ts'
 import { DEFAULT_LIMIT } from '../../api/recommendations/serve/routes.ts'
 import { LOW_TIME_LIMIT_MS, URGENT_TIME_LIMIT_MS } from '../../pipelines/recommendations/models/training.ts'
 import { MAX_PARKED_ENTRIES, MAX_PARKED_ITEMS, PARKED_MS } from '../../pipelines/recommendations/signals/known-items.ts'
 import { TRENDING_EVERY_MS } from '../../pipelines/recommendations/signals/trending.ts'
+import { LONGEST } from '../../tools/recommendations/train/write-groups.ts'
 
 const contract = readFileSync(join(import.meta.dirname, '../../docs/services/recommendations.md'), 'utf8').replaceAll(/\s+/g, ' ')
 
@@ -21,8 +22,9 @@ test.each([
   ['may take four hours', URGENT_TIME_LIMIT_MS, 4 * 3_600_000],
   ['A replaced model is closed a minute later', LET_GO_AFTER_MS, 60_000],
   ['the 20,000 most recently changed items', MOST_NEWER_ITEMS, 20_000],
-  ['If there are at most 65,536 items', MOST_WHOLE, 65_536],
-  ['if 64 searches are waiting already', MOST_UNANSWERED, 64],
+  ['If the model has at most 65,536 items', MOST_WHOLE, 65_536],
+  ['only the longest 16,384 vectors', LONGEST, 16_384],
+  ['4,000 vectors from the most promising groups', READ_ROWS, 4_000],
   ['the best 100 candidates', DETAILED_CANDIDATES, 100],
   ['the latest training runs, at most ten', SHOWN_RUNS, 10],
   ['Changed lists are published every 30 seconds', TRENDING_EVERY_MS, 30_000],

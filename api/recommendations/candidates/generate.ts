@@ -3,7 +3,7 @@ import type { Neighbour } from '../../../schemas/recommendations/signals/packed-
 import type { ItemTable } from '../items/item-table.ts'
 import type { Leaders } from '../items/leaders.ts'
 import { isAboutGenre, traitOf } from '../items/traits.ts'
-import type { NearItem, RecommendationModel } from '../model/model.ts'
+import type { RecommendationModel } from '../model/model.ts'
 import type { RequestUser } from '../users/request-user.ts'
 import { type Candidate, type CandidateSet, candidateSet } from './candidate.ts'
 import { byCategory, byNeighbours, byVector, type SimilarItem } from './similarity.ts'
@@ -55,10 +55,9 @@ const OLDER_ITEM = 0.8
 
 /**
  * Collects the candidates of a request from the channels that suit the kind of list. Leaves out the anchor and items
- * that are watched, hidden or inactive. All vector searches start together, before any candidate is collected, because
- * another thread may answer them.
+ * that are watched, hidden or inactive.
  */
-export async function generateCandidates(sources: CandidateSources, request: CandidateRequest): Promise<CandidateSet> {
+export function generateCandidates(sources: CandidateSources, request: CandidateRequest): CandidateSet {
   const { items, leaders } = sources
   const { user, recType, anchor, model, vector } = request
   const set = candidateSet(
@@ -71,28 +70,16 @@ export async function generateCandidates(sources: CandidateSources, request: Can
   }
 
   /** @param most maximum number of items that are found by vector or category */
-  async function similarTo(itemId: bigint, most: number): Promise<readonly SimilarItem[]> {
+  function similarTo(itemId: bigint, most: number): readonly SimilarItem[] {
     const near = neighboursOf(itemId)
     if (near.length > 0) return near
-    const byContent = await byVector(items, model, itemId, most)
+    const byContent = byVector(items, model, itemId, most)
     return byContent.length > 0 ? byContent : byCategory(items, leaders.ofGenre, items.rowOf(itemId), most)
   }
 
-  /**
-   * Returns the items that are similar to the anchor or, without an anchor, to each of the last five items that the
-   * user viewed. The map is keyed by the anchor or the viewed item.
-   */
-  async function allSimilar(): Promise<ReadonlyMap<bigint, readonly SimilarItem[]>> {
-    const naming = anchor === undefined ? user.lastViewed : [anchor]
-    // BY_ITEMS is divided equally among these items. For an item without neighbours, `similarTo` finds up to `most`
-    // items. If `most` were larger, the found items could fill the set before the other channels add candidates.
-    const most = Math.ceil(BY_ITEMS / naming.length)
-    return new Map(await Promise.all(naming.map(async (itemId) => [itemId, await similarTo(itemId, most)] as const)))
-  }
-
-  function addNeighbours(similar: ReadonlyMap<bigint, readonly SimilarItem[]>): void {
+  function addNeighbours(): void {
     if (anchor !== undefined) {
-      for (const { row, similarity, strength, by } of similar.get(anchor) ?? []) {
+      for (const { row, similarity, strength, by } of similarTo(anchor, BY_ITEMS)) {
         const candidate = set.of(row, by)
         if (candidate === undefined) continue
         candidate.anchorSimilarity = similarity
@@ -101,13 +88,16 @@ export async function generateCandidates(sources: CandidateSources, request: Can
       }
       return
     }
+    // BY_ITEMS is divided equally among the last items. For an item without neighbours, `similarTo` finds up to `most`
+    // items. If `most` were larger, the found items could fill the set before the other channels add candidates.
+    const most = Math.ceil(BY_ITEMS / user.lastViewed.length)
     const strongest = new Map<number, number>()
     let share = 1
     for (const [place, itemId] of user.recent.entries()) {
       // Only the last five items name candidates. Older items add weight to candidates that are already named.
-      const named = place < user.lastViewed.length ? similar.get(itemId) : undefined
-      for (const { row, strength, by } of named ?? neighboursOf(itemId)) {
-        const candidate = named !== undefined ? set.of(row, by) : set.known(row)
+      const isNaming = place < user.lastViewed.length
+      for (const { row, strength, by } of isNaming ? similarTo(itemId, most) : neighboursOf(itemId)) {
+        const candidate = isNaming ? set.of(row, by) : set.known(row)
         if (candidate === undefined) continue
         addStrength(candidate, strength, place)
         const part = share * strength
@@ -126,8 +116,9 @@ export async function generateCandidates(sources: CandidateSources, request: Can
     candidate.neighbourCount++
   }
 
-  function addVector(nearest: readonly NearItem[]): void {
-    for (const { itemId, similarity } of nearest) {
+  function addVector(): void {
+    if (model === undefined || vector === undefined) return
+    for (const { itemId, similarity } of model.nearest(vector, BY_VECTOR)) {
       const candidate = set.of(items.rowOf(itemId), 'vector')
       if (candidate !== undefined) candidate.vectorSimilarity = similarity
     }
@@ -191,16 +182,12 @@ export async function generateCandidates(sources: CandidateSources, request: Can
 
   const isAbout = (recType === 'similar' || recType === 'because_you_watched') && anchor !== undefined
   const isPersonal = recType !== 'trending' && !isAbout
-  const [similar, nearest] = await Promise.all([
-    recType === 'trending' ? new Map<bigint, readonly SimilarItem[]>() : allSimilar(),
-    isPersonal && vector !== undefined ? (model?.nearest(vector, BY_VECTOR) ?? []) : [],
-  ])
-  if (recType !== 'trending') addNeighbours(similar)
+  if (recType !== 'trending') addNeighbours()
   if (isPersonal) addEditorial()
   if (!isAbout) addTrending(recType === 'trending' ? BY_ITEMS : TRENDING)
   // The vector channel names up to BY_VECTOR items, so it comes after the channels above. If not all of its items fit
   // into the set, only the least similar items are missing.
-  if (isPersonal) addVector(nearest)
+  if (isPersonal) addVector()
   // A user may state a hundred preferences. The items of these preferences must not displace candidates from the
   // channels above.
   if (isPersonal) addPreferences()

@@ -48,15 +48,9 @@ export function byNeighbours(items: ItemTable, itemId: bigint, neighbours: reado
   return similar
 }
 
-export async function byVector(
-  items: ItemTable,
-  model: RecommendationModel | undefined,
-  itemId: bigint,
-  count: number,
-): Promise<SimilarItem[]> {
+export function byVector(items: ItemTable, model: RecommendationModel | undefined, itemId: bigint, count: number): SimilarItem[] {
   if (model === undefined) return []
-  const near = await model.similarTo(itemId, count)
-  return near.flatMap(({ itemId: nearId, similarity }) => {
+  return model.similarTo(itemId, count).flatMap(({ itemId: nearId, similarity }) => {
     const row = items.rowOf(nearId)
     const bounded = Math.max(0, Math.min(1, similarity))
     return row < 0 ? [] : [{ row, similarity: bounded, strength: bounded, by: 'vector' as const }]

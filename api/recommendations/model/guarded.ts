@@ -1,11 +1,7 @@
 import type { RecommendationModel } from './model.ts'
-import { SearchError } from './trained-index.ts'
 
-/**
- * The parts of a model. A list can be computed even if some or all parts fail. `search` is the search for the nearest
- * vectors. If a search gets no answer, the vectors that are known without a search are still used.
- */
-export type ModelPart = 'vectors' | 'search' | 'ranking'
+/** The parts of a model. A list can be computed even if one or both parts fail. */
+export type ModelPart = 'vectors' | 'ranking'
 
 export interface GuardedModel extends RecommendationModel {
   /** The parts that have failed so far. */
@@ -24,26 +20,10 @@ export function guarded(model: RecommendationModel, onFailure: (part: ModelPart,
     try {
       return question()
     } catch (error) {
-      fail(part, error)
+      failed.add(part)
+      onFailure(part, error)
       return otherwise
     }
-  }
-
-  async function search<T>(question: () => Promise<readonly T[]>): Promise<readonly T[]> {
-    if (failed.has('vectors') || failed.has('search')) return []
-    try {
-      return await question()
-    } catch (error) {
-      fail(error instanceof SearchError ? 'search' : 'vectors', error)
-      return []
-    }
-  }
-
-  /** Several searches can fail at the same time. Only the first failure of a part is reported. */
-  function fail(part: ModelPart, error: unknown): void {
-    if (failed.has(part)) return
-    failed.add(part)
-    onFailure(part, error)
   }
 
   return {
@@ -52,8 +32,8 @@ export function guarded(model: RecommendationModel, onFailure: (part: ModelPart,
     trainedAt: model.trainedAt,
     failed,
     foldIn: (history) => ask('vectors', undefined, () => model.foldIn(history)),
-    nearest: (vector, count) => search(() => model.nearest(vector, count)),
-    similarTo: (itemId, count) => search(() => model.similarTo(itemId, count)),
+    nearest: (vector, count) => ask('vectors', [], () => model.nearest(vector, count)),
+    similarTo: (itemId, count) => ask('vectors', [], () => model.similarTo(itemId, count)),
     productWith: (vector, itemId) => ask('vectors', undefined, () => model.productWith(vector, itemId)),
     vectorOf: (itemId) => ask('vectors', undefined, () => model.vectorOf(itemId)),
     addItem: (item) => model.addItem(item),

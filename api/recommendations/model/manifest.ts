@@ -6,13 +6,25 @@ import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranki
 import { fileDigest } from '../../../state/versions/file-digest.ts'
 
 export const DIMENSIONS = 256
+/** Files of a bundle of any format, apart from its manifest. */
+const COMMON_FILES = ['items.ids', 'items.f16', 'gram.f64', 'tokens.json', 'tokens.f32', 'trees.txt'] as const
+/** The file of a bundle that contains the vectors in groups. */
+export const GROUPS_FILE = 'items.groups'
 /** Names of the files of a bundle, apart from its manifest. */
-export const BUNDLE_FILES = ['items.ids', 'items.f16', 'items.usearch', 'gram.f64', 'tokens.json', 'tokens.f32', 'trees.txt'] as const
+export const BUNDLE_FILES = [...COMMON_FILES, GROUPS_FILE] as const
+/**
+ * Maximum number of items whose vectors are all kept in memory and compared with a query:
+ * docs/adr/0055-small-indexes-are-searched-whole.md
+ */
+export const MOST_WHOLE = 65_536
+/** Format of bundles that training writes. */
+export const BUNDLE_FORMAT = 3
+/** Earlier format, with a usearch index instead of groups. */
+const WITHOUT_GROUPS = 2
 export const MANIFEST_FILE = 'manifest.json'
 
 const manifestSchema = z.object({
-  /** Version 2: the vectors in the index are scaled to the square roots of their lengths. */
-  format: z.literal(2),
+  format: z.literal([WITHOUT_GROUPS, BUNDLE_FORMAT]),
   sequence: z.int().min(1),
   trained_at: z.int().min(0),
   dimensions: z.int(),
@@ -41,7 +53,10 @@ export async function readManifest(folder: string): Promise<{ manifest: BundleMa
   const manifest = parse(text)
   if (manifest.dimensions !== DIMENSIONS) throw new BundleError(`the vectors have ${manifest.dimensions} numbers instead of ${DIMENSIONS}`)
   if (manifest.columns.join() !== RANKING_FEATURES.join()) throw new BundleError('the ranker was trained on different features')
-  for (const name of BUNDLE_FILES) {
+  if (!hasGroups(manifest) && manifest.items > MOST_WHOLE) {
+    throw new BundleError(`the model has ${manifest.items} items but no groups of vectors, because an earlier version trained it`)
+  }
+  for (const name of hasGroups(manifest) ? BUNDLE_FILES : COMMON_FILES) {
     const expected = manifest.files[name]
     if (expected === undefined) throw new BundleError(`the manifest does not name ${name}`)
     const found = await digestOf(join(folder, name))
@@ -49,6 +64,11 @@ export async function readManifest(folder: string): Promise<{ manifest: BundleMa
       throw new BundleError(`${name} does not match its checksum or length`)
   }
   return { manifest, version: versionOf(manifest, text) }
+}
+
+/** Returns whether a bundle has a file of groups. In a small catalogue, this file contains no groups. */
+export function hasGroups({ format }: Pick<BundleManifest, 'format'>): boolean {
+  return format !== WITHOUT_GROUPS
 }
 
 function parse(text: string): BundleManifest {

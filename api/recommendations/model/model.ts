@@ -20,14 +20,10 @@ export interface RecommendationModel {
   /**
    * Returns the items whose factors have the largest products with the vector, best first. The similarity is the
    * product that `productWith` returns.
-   * @throws SearchError if the search gets no answer in time
    */
-  nearest(vector: Float32Array, count: number): Promise<readonly NearItem[]>
-  /**
-   * Returns the items whose vectors have the highest cosine similarity to the given item's vector, best first.
-   * @throws SearchError if the search gets no answer in time
-   */
-  similarTo(itemId: bigint, count: number): Promise<readonly NearItem[]>
+  nearest(vector: Float32Array, count: number): readonly NearItem[]
+  /** Returns the items whose vectors have the highest cosine similarity to the given item's vector, best first. */
+  similarTo(itemId: bigint, count: number): readonly NearItem[]
   /**
    * Returns the product of a user's vector and an item's factors, divided by the maximum length of any trained item's
    * factors; undefined if the model has no factors for the item. The product ranks much better than the cosine, because

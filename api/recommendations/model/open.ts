@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as otherWork } from 'node:timers/promises'
 import { contentTokens, type ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
@@ -6,18 +6,18 @@ import { confidenceOf } from '../../../schemas/recommendations/ranking/confidenc
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import { openFactors } from './factors.ts'
 import { foldIn } from './fold-in.ts'
-import { BundleError, type BundleManifest, readManifest } from './manifest.ts'
+import { openGroupFile } from './group-file.ts'
+import { BundleError, type BundleManifest, GROUPS_FILE, hasGroups, readManifest } from './manifest.ts'
 import type { NearItem, RecommendationModel } from './model.ts'
 import { MOST_NEWER_ITEMS } from './newer-items.ts'
-import { indexHere, type OpenIndex, searchedHere, type TrainedIndex } from './trained-index.ts'
 import { parseTrees } from './trees.ts'
 import { type NearBy, newVectorIndex } from './vector-index.ts'
-import { MOST_WHOLE, wholeSearch } from './whole-search.ts'
+import { vectorSearch } from './vector-search.ts'
 
 /** A model with its open files. */
 export interface OpenModel extends RecommendationModel {
-  /** Closes the files once all running searches have ended. */
-  close(): Promise<void>
+  /** Closes the files. */
+  close(): void
 }
 
 export interface OpenOptions {
@@ -27,10 +27,6 @@ export interface OpenOptions {
    * items are kept.
    */
   readonly mostAdded?: number
-  /** Opens an index of more than `mostWhole` items. By default, the calling thread searches it. */
-  readonly openIndex?: OpenIndex
-  /** Maximum number of items that are compared with the query one by one, without the index. */
-  readonly mostWhole?: number
 }
 
 /** Initial capacity for the factors of a user's items, in rows. */
@@ -43,7 +39,7 @@ const NO_ITEM = 0n
 const CHECKED_NUMBERS = 1 << 20
 
 /** The properties of a bundle that are needed to open its vectors. */
-export type VectorShape = Pick<BundleManifest, 'dimensions' | 'items' | 'regularization' | 'greatest_length'>
+export type VectorShape = Pick<BundleManifest, 'format' | 'dimensions' | 'items' | 'regularization' | 'greatest_length'>
 
 /** An open model without its trees and without the properties that only its manifest has. */
 export type OpenVectors = Omit<OpenModel, 'version' | 'sequence' | 'trainedAt' | 'score'>
@@ -72,7 +68,7 @@ export async function openModel(folder: string, options: OpenOptions = {}): Prom
 export async function openVectors(
   folder: string,
   shape: VectorShape,
-  { mostAdded = MOST_NEWER_ITEMS, openIndex = indexHere, mostWhole = MOST_WHOLE }: OpenOptions = {},
+  { mostAdded = MOST_NEWER_ITEMS }: OpenOptions = {},
 ): Promise<OpenVectors> {
   const at = (name: string) => join(folder, name)
   const { dimensions, items, greatest_length: greatest } = shape
@@ -85,7 +81,7 @@ export async function openVectors(
   await checkNumbers('tokens.f32', tokenFactors)
   const { factors, lengths } = await openFactors(at('items.f16'), items, dimensions)
   for (let row = 0; row < items; row++) lengths[row] /= greatest
-  const { trained, solver } = await searched().catch((error) => {
+  const { groups, trained, solver } = await searched().catch((error) => {
     factors.close()
     throw error
   })
@@ -108,14 +104,12 @@ export async function openVectors(
     const solver = await foldIn({ gram, dimensions, regularization: shape.regularization }).catch((cause: Error) => {
       throw new BundleError(`gram.f64: ${cause.message}`, { cause })
     })
-    const isWhole = items <= mostWhole
-    const index = await indexOf(at('items.usearch'), dimensions, lengths, isWhole ? indexHere : openIndex)
-    if (index.size !== items) {
-      await index.close()
-      throw new BundleError(`the index contains ${index.size} of ${items} items`)
-    }
-    if (!isWhole) return { trained: index, solver }
-    return { trained: searchedHere(await wholeSearch({ factors, dimensions, lengths, greatest })), solver }
+    const groups = hasGroups(shape) ? openGroupFile(at(GROUPS_FILE), dimensions, items) : undefined
+    const trained = await vectorSearch({ factors, dimensions, lengths, greatest, groups }).catch((error) => {
+      groups?.close()
+      throw error
+    })
+    return { groups, trained, solver }
   }
 
   /** Writes the factors of an item to `out`. Returns false if the model has no factors for the item. */
@@ -159,12 +153,9 @@ export async function openVectors(
     addedIds[key] = NO_ITEM
   }
 
-  async function nearest(vector: Float32Array, count: number, by: NearBy): Promise<NearItem[]> {
-    // Converts the keys of newer items to ids before the `await`. While the function waits, an item that was found may
-    // be removed, and another item may get its key.
+  function nearest(vector: Float32Array, count: number, by: NearBy): NearItem[] {
     const fresh = newer.search(vector, count, by).map(({ key, value }) => ({ itemId: addedIds[key], similarity: value }))
-    const rows = await trained.search(vector, count, by)
-    const found = rows.map(({ key, value }) => ({ itemId: ids[key], similarity: value }))
+    const found = trained.search(vector, count, by).map(({ key, value }) => ({ itemId: ids[key], similarity: value }))
     if (fresh.length === 0) return found
     return [...found, ...fresh].sort((a, b) => b.similarity - a.similarity).slice(0, count)
   }
@@ -194,11 +185,12 @@ export async function openVectors(
       return solution && unit(solution)
     },
     nearest: (vector, count) => nearest(vector, count, 'product'),
-    async similarTo(itemId, count) {
+    similarTo(itemId, count) {
       const vector = vectorOf(itemId)
       if (vector === undefined) return []
-      const near = await nearest(vector, count + 1, 'cosine')
-      return near.filter((one) => one.itemId !== itemId).slice(0, count)
+      return nearest(vector, count + 1, 'cosine')
+        .filter((one) => one.itemId !== itemId)
+        .slice(0, count)
     },
     productWith(vector, itemId) {
       const row = rowOf(itemId)
@@ -227,8 +219,8 @@ export async function openVectors(
       )
     },
     removeItem,
-    async close() {
-      await trained.close()
+    close() {
+      groups?.close()
       factors.close()
     },
   }
@@ -291,18 +283,5 @@ async function checkNumbers(name: string, values: Float32Array | Float64Array): 
       if (!Number.isFinite(value)) throw new BundleError(`${name} contains ${value}, which is not a finite number`)
     }
     await otherWork()
-  }
-}
-
-async function indexOf(path: string, dimensions: number, lengths: Float32Array, openIndex: OpenIndex): Promise<TrainedIndex> {
-  const roots = new Float32Array(new SharedArrayBuffer(lengths.byteLength))
-  for (let row = 0; row < lengths.length; row++) roots[row] = Math.sqrt(lengths[row])
-  try {
-    return await openIndex(path, dimensions, roots)
-  } catch (cause) {
-    // An error in another thread does not show whether the file is missing. For a missing file, `stat` throws its own
-    // error, so that the caller fetches the file again.
-    await stat(path)
-    throw new BundleError('the index cannot be read', { cause })
   }
 }

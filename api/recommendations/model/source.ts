@@ -80,7 +80,7 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
   const inForce = () => [champion.current?.opened, challenger.current?.opened]
 
   function letGo(model: OpenModel): void {
-    if (opened.delete(model)) void model.close()
+    if (opened.delete(model)) model.close()
   }
 
   /**
@@ -128,9 +128,7 @@ export async function followModels(deps: FollowModelsDeps): Promise<FollowedMode
       challenger.close()
       await Promise.all([settled(), feed.close()])
       for (const cancel of timers) cancel()
-      const last = [...opened]
-      opened.clear()
-      await Promise.all(last.map((model) => model.close()))
+      for (const model of opened) letGo(model)
     },
   }
 }

@@ -1,5 +1,6 @@
 import { DAY_MS } from '../../../schemas/retention.ts'
 import type { ItemTable } from '../items/item-table.ts'
+import { leastOfGreatest, placeOfGreatest } from '../model/greatest-values.ts'
 import type { RecommendationModel } from '../model/model.ts'
 import type { Scored } from './rank.ts'
 
@@ -67,7 +68,7 @@ function bestOf(items: ItemTable, scored: readonly Scored[], { boost, now }: Arr
   for (let at = 0; at < ranks.length; at++) ranks[at] = boostedScore(items, scored[at], boost, now)
   // Score of the last item that is arranged. Only items with at least this score are sorted as objects, because sorting
   // objects is costly.
-  const least = ranks.length <= ARRANGED ? Number.NEGATIVE_INFINITY : ranks.toSorted()[ranks.length - ARRANGED]
+  const least = leastOfGreatest(ranks, ARRANGED)
   const best: (Ordered & { placeByScore: number })[] = []
   scored.forEach(({ candidate, score, rows, start }, index) => {
     const rank = ranks[index]
@@ -122,12 +123,6 @@ function diversified(items: ItemTable, ordered: readonly Ordered[], model: Recom
 }
 
 const CHOSEN = Number.NEGATIVE_INFINITY
-
-function placeOfGreatest(values: Float64Array): number {
-  let best = 0
-  for (let at = 1; at < values.length; at++) if (values[at] > values[best]) best = at
-  return best
-}
 
 /**
  * Returns the cosine of two vectors of length 1. Computes four separate sums, because additions to the same sum would

@@ -167,7 +167,7 @@ export function listServer(deps: ServeDeps) {
     if (neighbours === undefined) degraded.push('neighbours')
     if (model !== undefined && now() - model.trainedAt > MAX_MODEL_AGE_MS) degraded.push('model_age')
 
-    const listed = await compute(request, { user, anchor, neighbours: neighbours ?? new Map(), model, degraded })
+    const listed = compute(request, { user, anchor, neighbours: neighbours ?? new Map(), model, degraded })
     const isPersonal = anchor === undefined && request.recType !== 'trending'
     const isComplete = found !== undefined && !degraded.includes('vectors')
     const earlier = isPersonal && !isComplete ? fallback(user) : undefined
@@ -196,7 +196,7 @@ export function listServer(deps: ServeDeps) {
     const request = { userId: user.id, recType: 'personalized', context: 'homepage', itemId: undefined, diversity: false, limit } as const
     await readFeatures(user.id)
     const neighbours = (await neighboursOf(user.recent)) ?? new Map()
-    const listed = await compute(request, { user, anchor: undefined, neighbours, model: modelFor(undefined), degraded: [] })
+    const listed = compute(request, { user, anchor: undefined, neighbours, model: modelFor(undefined), degraded: [] })
     const { items, isCapRelaxed, shown: titles } = await shownOf(listed, limit)
     return { ...listed, items, isCapRelaxed, shown: titles, degraded: [], user }
   }
@@ -209,7 +209,7 @@ export function listServer(deps: ServeDeps) {
     readonly degraded: Degradation[]
   }
 
-  async function compute(request: ListRequest, { user, anchor, neighbours, model, degraded }: Computing) {
+  function compute(request: ListRequest, { user, anchor, neighbours, model, degraded }: Computing) {
     const wanted = {
       user,
       recType: request.recType,
@@ -220,10 +220,9 @@ export function listServer(deps: ServeDeps) {
       now: now(),
     }
     const isAbout = request.recType === 'similar' && anchor !== undefined
-    const made = await recommend(tables, { ...wanted, model })
+    const made = recommend(tables, { ...wanted, model })
     const failed = model?.failed ?? NOTHING
-    if (failed.has('vectors') || failed.has('search')) degraded.push('vectors')
-    if (failed.has('ranking')) degraded.push('ranking')
+    degraded.push(...failed)
     // If the vectors and the trees have failed, the list is based on the rules.
     const isModelUsed = model !== undefined && !(failed.has('vectors') && failed.has('ranking'))
     const items = made.list.map((details): AnswerItem => {
@@ -240,8 +239,6 @@ export function listServer(deps: ServeDeps) {
   }
 
   function logFailure(version: string, part: ModelPart, error: unknown): void {
-    // A search that gets no answer is counted by a metric instead, because a later search may succeed.
-    if (part === 'search') return
     const name = `${version} ${part}`
     if (logged.has(name)) return
     logged.add(name)

@@ -24,7 +24,7 @@ export function similarPart({ tables, shown, lists }: SimilarDeps): Recommendati
     const model = lists.modelFor(undefined)
     const found: SimilarItem[] = [
       ...byNeighbours(items, itemId, neighbours?.get(itemId) ?? []).sort((one, other) => other.similarity - one.similarity),
-      ...(await byVector(items, model, itemId, limit)),
+      ...byVector(items, model, itemId, limit),
       ...byCategory(items, leaders.ofGenre, row, limit),
     ]
     const seen = new Set<number>()

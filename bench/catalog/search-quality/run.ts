@@ -89,7 +89,7 @@ await runMain(async () => {
   const { queries: most, constants, seed, note } = commandLine(declaration)
   const judgments = readJudgments(expectedDataFolder(), LEAST_JUDGMENTS)
   const step = most === 0 ? 1 : Math.max(1, Math.floor(judgments.queries.length / most))
-  // With an even step, the sample would contain only queries of the half that was used to choose the boosts.
+  // The boosts were chosen on every second query. With an even step, the sample would contain no other queries.
   const every = step % 2 === 0 ? step + 1 : step
   const queries = judgments.queries.filter((_, at) => at % every === 0)
   const lines = await inFolder(async (folder) => {

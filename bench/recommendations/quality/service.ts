@@ -61,7 +61,7 @@ export async function askService(
   try {
     return { results: await ask(history, trained, catalogue, model), trainingSeconds }
   } finally {
-    await model.close()
+    model.close()
     await rm(folder, { recursive: true, force: true })
   }
 }
@@ -75,21 +75,21 @@ async function ask(history: History, trained: number, catalogue: Catalogue, mode
   const genreOf = (itemId: bigint) => catalogue.items.get(itemId)?.attributes.genres.split('|')[0] ?? ''
   const past = { history, catalogue, shown: [], from: trained, to: history.count, questions: history.count }
   const own = ownHistories(history)
-  await replay(past, async ({ index, userId, ask: askWorld }) => {
+  await replay(past, ({ index, userId, ask: askWorld }) => {
     const wanted = history.itemIds[index]
     const known = own(userId, index)
     const segment = SEGMENTS.findLastIndex((from) => known.length >= from)
-    const rules = await askWorld(undefined)
-    const whole = await askWorld(model)
+    const rules = askWorld(undefined)
+    const whole = askWorld(model)
     const rated = new Set(known.map(({ itemId }) => itemId))
-    const byVector = async (from: readonly { itemId: bigint; weight: number }[]) => {
+    const byVector = (from: readonly { itemId: bigint; weight: number }[]) => {
       const vector = model.foldIn(from.slice(-HISTORY))
-      const near = vector === undefined ? [] : await model.nearest(vector, LIST + rated.size)
+      const near = vector === undefined ? [] : model.nearest(vector, LIST + rated.size)
       return near.map(({ itemId }) => itemId).filter((itemId) => !rated.has(itemId))
     }
     const lists = [
-      await byVector(known.filter(({ at }) => at < trained)),
-      await byVector(known),
+      byVector(known.filter(({ at }) => at < trained)),
+      byVector(known),
       byScore(rules.candidates),
       rules.list.map(({ candidate }) => candidate.itemId),
       byScore(whole.candidates),

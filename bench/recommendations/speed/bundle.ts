@@ -1,71 +1,53 @@
 import { existsSync } from 'node:fs'
-import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
+import { BUNDLE_FORMAT, MANIFEST_FILE } from '../../../api/recommendations/model/manifest.ts'
+import { toolsFolder } from '../../../tools/config.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
-import { buildIndex } from '../../../tools/recommendations/train/build-index.ts'
 import { writeManifest } from '../../../tools/recommendations/train/bundle.ts'
+import { factorise, type WeightedInteractions } from '../../../tools/recommendations/train/factorise.ts'
 import { generatedTrees } from './trees.ts'
 import type { World } from './world.ts'
 
-/** Regularization, the same as in training. */
-const REGULARIZATION = 0.5
-const GREATEST_LENGTH = 1
-/** Number of items from which the Gram matrix is computed. The result is scaled up to all items. */
-const GRAM_ROWS = 20_000
-const ROWS_AT_ONCE = 8_192
+const SEED = 23
 const TREES_SEED = 5
 const SEQUENCE = 1
+/**
+ * Number of interactions per item on which the vectors are trained. One of them makes sure that each item has a vector.
+ */
+const INTERACTIONS_PER_ITEM = 5
+const WEIGHT = 1
 const MS_PER_SECOND = 1_000
-const PROGRESS_LINES = 10
 
-export interface GeneratedBundle {
+export interface TrainedBundle {
   readonly folder: string
-  /** Time to build the index; undefined if the bundle already existed. */
-  readonly indexSeconds: number | undefined
+  /** Time to train the vectors and to group them; undefined if the bundle already existed. */
+  readonly seconds: number | undefined
 }
 
 /**
  * Writes a bundle for a generated world into a folder, unless the folder already contains a bundle with this number of
- * items.
+ * items. The vectors are trained on generated interactions. Generated vectors are no substitute, because training makes
+ * users and items vary in the same directions. The trees are generated.
  */
-export async function generateBundle(folder: string, world: World): Promise<GeneratedBundle> {
-  const manifest = join(folder, 'manifest.json')
-  if (existsSync(manifest) && JSON.parse(await readFile(manifest, 'utf8')).items === world.items) return { folder, indexSeconds: undefined }
+export async function trainVectors(folder: string, world: World): Promise<TrainedBundle> {
+  const known = existsSync(join(folder, MANIFEST_FILE)) ? JSON.parse(await readFile(join(folder, MANIFEST_FILE), 'utf8')) : undefined
+  if (known?.format === BUNDLE_FORMAT && known.items === world.items) return { folder, seconds: undefined }
   await rm(folder, { recursive: true, force: true })
-  await mkdir(folder, { recursive: true })
-  const { items } = world
-  await writeFile(
-    join(folder, 'items.ids'),
-    BigInt64Array.from({ length: items }, (_, row) => itemIdOf(row)),
-  )
-  const gram = await writeFactors(folder, world)
-  await writeFile(join(folder, 'gram.f64'), gram)
-  await writeFile(join(folder, 'tokens.json'), JSON.stringify(['none']))
-  await writeFile(join(folder, 'tokens.f32'), new Float32Array(DIMENSIONS))
+  const begun = performance.now()
+  const factorised = await factorise({
+    folder,
+    tools: toolsFolder(),
+    interactions: interactionsOf(world),
+    contentOf: () => undefined,
+    seed: SEED,
+    threads: availableParallelism(),
+  })
+  const seconds = (performance.now() - begun) / MS_PER_SECOND
   await writeFile(join(folder, 'trees.txt'), generatedTrees(seededRandom(TREES_SEED)))
-  const begun = performance.now()
-  await buildIndex({ folder, items, greatestLength: GREATEST_LENGTH, threads: availableParallelism(), onRows: sayProgress(items) })
-  const indexSeconds = (performance.now() - begun) / MS_PER_SECOND
-  const factorised = { items, regularization: REGULARIZATION, greatestLength: GREATEST_LENGTH }
   await writeManifest(folder, factorised, SEQUENCE, Date.now())
-  return { folder, indexSeconds }
-}
-
-/**
- * Returns a callback that prints the progress, because a million items take many minutes. Call it with the number of
- * items added so far.
- */
-function sayProgress(items: number): (added: number) => void {
-  const begun = performance.now()
-  let next = items / PROGRESS_LINES
-  return function say(added) {
-    if (added < next) return
-    next += items / PROGRESS_LINES
-    const seconds = (performance.now() - begun) / MS_PER_SECOND
-    process.stderr.write(`The index has ${added} of ${items} items after ${seconds.toFixed(0)} s.\n`)
-  }
+  return { folder, seconds }
 }
 
 /** Returns the id of an item. Ids must be positive, so they begin at 1. */
@@ -73,31 +55,15 @@ export function itemIdOf(row: number): bigint {
   return BigInt(row + 1)
 }
 
-/** Writes the factors in half precision, and returns an estimate of their Gram matrix. */
-async function writeFactors(folder: string, world: World): Promise<Float64Array> {
-  const { items } = world
-  const gram = new Float64Array(DIMENSIONS * DIMENSIONS)
-  const vector = new Float32Array(DIMENSIONS)
-  const file = await open(join(folder, 'items.f16'), 'w')
-  try {
-    for (let start = 0; start < items; start += ROWS_AT_ONCE) {
-      const count = Math.min(ROWS_AT_ONCE, items - start)
-      const halves = new Float16Array(count * DIMENSIONS)
-      for (let row = 0; row < count; row++) {
-        world.factorsOf(start + row, vector)
-        halves.set(vector, row * DIMENSIONS)
-        if (start + row < GRAM_ROWS) addOuter(gram, vector)
-      }
-      await file.write(new Uint8Array(halves.buffer))
-    }
-  } finally {
-    await file.close()
+/** Returns one interaction of a random user with each item, and further interactions with items that users choose. */
+function interactionsOf(world: World): WeightedInteractions {
+  const random = seededRandom(SEED)
+  const count = world.items * INTERACTIONS_PER_ITEM
+  const [userIds, itemIds] = [new BigInt64Array(count), new BigInt64Array(count)]
+  for (let at = 0; at < count; at++) {
+    const user = world.anyUser(random)
+    userIds[at] = BigInt(user + 1)
+    itemIds[at] = itemIdOf(at < world.items ? at : world.chosenBy(user, random))
   }
-  return gram.map((value) => (value * items) / Math.min(items, GRAM_ROWS))
-}
-
-function addOuter(gram: Float64Array, vector: Float32Array): void {
-  for (let row = 0, at = 0; row < DIMENSIONS; row++) {
-    for (let column = 0; column < DIMENSIONS; column++) gram[at++] += vector[row] * vector[column]
-  }
+  return { userIds, itemIds, weights: new Float32Array(count).fill(WEIGHT) }
 }

@@ -1,9 +1,7 @@
-import { createLogger } from '../../../api/kit/logging.ts'
 import type { Candidate } from '../../../api/recommendations/candidates/candidate.ts'
 import { DEFAULT_BOOST } from '../../../api/recommendations/candidates/editorial.ts'
 import { itemTable } from '../../../api/recommendations/items/item-table.ts'
 import { leaders } from '../../../api/recommendations/items/leaders.ts'
-import { indexThreads } from '../../../api/recommendations/model/index-thread.ts'
 import { type OpenModel, openModel } from '../../../api/recommendations/model/open.ts'
 import { type RecommendSources, recommend } from '../../../api/recommendations/recommend.ts'
 import { type RequestUser, unknownUser } from '../../../api/recommendations/users/request-user.ts'
@@ -26,20 +24,22 @@ const NEIGHBOURS = 50
 const LISTED = 50
 const HOUR_MS = 3_600_000
 const US_PER_MS = 1_000
-/** Time limit of a search. It is long, because lists whose searches time out would distort the measurement. */
-const SEARCH_TIMEOUT_MS = 60_000
 
 /**
  * The steps that the model performs while a list is computed. The remaining steps choose the candidates, compute their
  * features, and arrange the list.
  */
-const PARTS = ['fold in the user', 'search the index', 'products with all candidates', 'similar items by vector', 'score by trees'] as const
+const PARTS = [
+  'fold in the user',
+  'search the vectors',
+  'products with all candidates',
+  'similar items by vector',
+  'score by trees',
+] as const
 
 /** Measures the cost of computing a list in this process, without HTTP and Redis. */
 export async function measureLists({ world, bundle, say }: PartInput): Promise<void> {
-  // The index is opened as in the API, so a separate thread searches the index if it is large.
-  const openIndex = indexThreads({ log: createLogger('silent'), timeoutMs: SEARCH_TIMEOUT_MS, onUnanswered: () => undefined })
-  const model = await openModel(bundle, { openIndex })
+  const model = await openModel(bundle)
   const { timed, spent } = timedModel(model)
   const random = seededRandom(SEED)
   const now = Date.now()
@@ -57,7 +57,7 @@ export async function measureLists({ world, bundle, say }: PartInput): Promise<v
       }
       const { user, neighbours } = users[integer(random, users.length)]
       const begun = performance.now()
-      const made = await recommend(sources, {
+      const made = recommend(sources, {
         user,
         neighbours,
         recType: 'personalized',
@@ -73,7 +73,7 @@ export async function measureLists({ world, bundle, say }: PartInput): Promise<v
     }
     cpu = cpuMsNow()
   } finally {
-    await model.close()
+    model.close()
   }
   const mean = times.reduce((sum, ms) => sum + ms, 0) / LISTS
   const rest = mean - spent.reduce((sum, ms) => sum + ms, 0) / LISTS
@@ -100,14 +100,6 @@ function cpuMsNow(): { readonly process: number; readonly main: number } {
 /** Wraps a model, so that each of the steps in PARTS adds its duration in ms to an element of `spent`. */
 function timedModel(model: OpenModel) {
   const spent = new Float64Array(PARTS.length)
-  function timingSearch<A extends unknown[], R>(part: number, ask: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
-    return async function searchTimed(...args) {
-      const begun = performance.now()
-      const answer = await ask(...args)
-      spent[part] += performance.now() - begun
-      return answer
-    }
-  }
   function timing<A extends unknown[], R>(part: number, ask: (...args: A) => R): (...args: A) => R {
     return function askTimed(...args) {
       const begun = performance.now()
@@ -119,9 +111,9 @@ function timedModel(model: OpenModel) {
   const timed: OpenModel = {
     ...model,
     foldIn: timing(0, model.foldIn),
-    nearest: timingSearch(1, model.nearest),
+    nearest: timing(1, model.nearest),
     productWith: timing(2, model.productWith),
-    similarTo: timingSearch(3, model.similarTo),
+    similarTo: timing(3, model.similarTo),
     score: timing(4, model.score),
   }
   return { timed, spent }

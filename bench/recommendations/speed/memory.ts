@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { GROUPS_FILE } from '../../../api/recommendations/model/manifest.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import { interactions, itemNeighbours, items } from '../../../schemas/recommendations/topics.ts'
 import { integer, seededRandom } from '../../../tools/random/random.ts'
@@ -18,7 +20,7 @@ const BYTES_PER_MIB = 2 ** 20
  * Measures the memory of an API process, the memory that users and items take in Redis, and the size of the worker's
  * state on disk.
  */
-export async function measureMemory({ world, say }: PartInput, system: RecommendationsSystem): Promise<void> {
+export async function measureMemory({ world, bundle, say }: PartInput, system: RecommendationsSystem): Promise<void> {
   // The smallest possible API process is measured as well, to show how much memory recommendations add.
   const empty = await startApiProcess([], { ...system.env, API_SERVICES: 'limits' })
   let without: number
@@ -35,7 +37,13 @@ export async function measureMemory({ world, say }: PartInput, system: Recommend
   say(`\n### Memory with ${world.items} items and ${world.users} users with 12 interactions on average\n`)
   say(row(['what', 'MiB', 'target']))
   say(row(['---', '--:', '---']))
-  say(row(['index, mapped once per host', mappedMib(system.api.pid, 'items.usearch').toFixed(0), '700']))
+  say(
+    row([
+      'groups of vectors, in the page cache once per host',
+      (statSync(join(bundle, GROUPS_FILE)).size / BYTES_PER_MIB).toFixed(0),
+      '700',
+    ]),
+  )
   say(row(['own memory of an API process', own.toFixed(0), '']))
   say(row(['of this, beyond the memory of an API process that runs only the smallest service', (own - without).toFixed(0), '150']))
   for (const [what, bytes] of perUser) say(row([`Redis: ${what} of 1,000 users`, mibPerThousand(bytes), 'reported']))
@@ -46,17 +54,6 @@ export async function measureMemory({ world, say }: PartInput, system: Recommend
 
 function mibPerThousand(bytes: number): string {
   return ((bytes * 1_000) / BYTES_PER_MIB).toFixed(2)
-}
-
-/** Returns how much of a file is mapped into the address space of a process, in MiB. */
-function mappedMib(pid: number, name: string): number {
-  let bytes = 0
-  for (const line of readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n')) {
-    if (!line.endsWith(name)) continue
-    const [from, to] = line.split(' ')[0].split('-')
-    bytes += Number.parseInt(to, 16) - Number.parseInt(from, 16)
-  }
-  return bytes / BYTES_PER_MIB
 }
 
 type KeysOf = (partition: number, id: string) => Readonly<Record<string, string>>

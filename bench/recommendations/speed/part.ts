@@ -6,7 +6,7 @@ import type { World } from './world.ts'
 /** Input of a part of the benchmark. */
 export interface PartInput {
   readonly world: World
-  /** Folder of the generated bundle. */
+  /** Folder of the bundle. */
   readonly bundle: string
   readonly values: ValuesOf<typeof declaration>
   readonly folder: string

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { exactSearch, MetricKind } from 'usearch'
-import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
+import { DIMENSIONS, GROUPS_FILE } from '../../../api/recommendations/model/manifest.ts'
 import { openModel } from '../../../api/recommendations/model/open.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { quantile, row } from '../../harness/table.ts'
@@ -9,7 +9,7 @@ import { itemIdOf } from './bundle.ts'
 import type { PartInput } from './part.ts'
 import type { World } from './world.ts'
 
-/** Number of candidates per search. Lists take the same number from the index. */
+/** Number of candidates per search. Lists take the same number from a search. */
 const WANTED = 200
 const SEED = 31
 const WARM_UP = 20
@@ -19,7 +19,7 @@ const BYTES_PER_MIB = 2 ** 20
 const VALUES_AT_ONCE = 65_536
 
 /**
- * Measures how many of the 200 items with the highest dot products the index finds, and how long a search takes. An
+ * Measures how many of the 200 items with the highest dot products a search finds, and how long a search takes. An
  * exact search provides the expected items and the time to compare with.
  */
 export async function measureRecall({ world, bundle, values, say }: PartInput): Promise<void> {
@@ -30,27 +30,25 @@ export async function measureRecall({ world, bundle, values, say }: PartInput): 
       const vector = model.foldIn(history)
       return vector === undefined ? [] : [vector]
     })
-    for (const vector of questions.slice(0, WARM_UP)) await model.nearest(vector, WANTED)
-    const found: Timed<bigint[]>[] = []
-    for (const vector of questions) found.push(await timed(async () => (await model.nearest(vector, WANTED)).map(({ itemId }) => itemId)))
+    for (const vector of questions.slice(0, WARM_UP)) model.nearest(vector, WANTED)
+    const found = questions.map((vector) => timed(() => model.nearest(vector, WANTED).map(({ itemId }) => itemId)))
     const dataset = await floatsOf(join(bundle, 'items.f16'))
     const exactly = (vector: Float32Array) => exactSearch(dataset, vector, DIMENSIONS, WANTED, MetricKind.IP, ONE_THREAD)
-    const exact: Timed<bigint[]>[] = []
-    for (const vector of questions) exact.push(await timed(() => [...exactly(vector).keys].map((key) => itemIdOf(Number(key)))))
+    const exact = questions.map((vector) => timed(() => [...exactly(vector).keys].map((key) => itemIdOf(Number(key)))))
     const shares = found.map(({ result }, index) => {
       const best = new Set(exact[index].result)
       return result.filter((itemId) => best.has(itemId)).length / WANTED
     })
-    const { size } = await stat(join(bundle, 'items.usearch'))
+    const { size } = await stat(join(bundle, GROUPS_FILE))
     say(
-      `\n### Recall of an index of ${world.items} items for ${questions.length} users who are folded in (target: at least 0.95 of the best ${WANTED})\n`,
+      `\n### Recall among ${world.items} items for ${questions.length} users who are folded in (target: at least 0.95 of the best ${WANTED})\n`,
     )
     say(row(['search, one thread', 'recall', 'lowest recall of a user', 'P50 ms', 'P99 ms', 'MiB']))
     say(row(['---', '--:', '--:', '--:', '--:', '--:']))
     const recall = shares.reduce((sum, share) => sum + share, 0) / shares.length
     say(
       row([
-        'usearch, bfloat16 numbers',
+        '8-bit numbers; MiB of those in groups',
         recall.toFixed(4),
         Math.min(...shares).toFixed(3),
         ...timesOf(found),
@@ -59,7 +57,7 @@ export async function measureRecall({ world, bundle, values, say }: PartInput): 
     )
     say(row(['exact search, 32-bit floats', 1, 1, ...timesOf(exact), Math.round(dataset.byteLength / BYTES_PER_MIB)]))
   } finally {
-    await model.close()
+    model.close()
   }
 }
 
@@ -74,9 +72,9 @@ interface Timed<T> {
   readonly ms: number
 }
 
-async function timed<T>(work: () => T | Promise<T>): Promise<Timed<T>> {
+function timed<T>(work: () => T): Timed<T> {
   const begun = performance.now()
-  const result = await work()
+  const result = work()
   return { result, ms: performance.now() - begun }
 }
 

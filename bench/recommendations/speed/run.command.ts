@@ -5,7 +5,7 @@ import { PART_NAMES } from './part-names.ts'
 export default command({
   call: 'npm run bench:recommendations --',
   description:
-    'Measures recommendations on generated items and users. Index: how many of the best vectors it finds, compared with an exact search. Lists: the time and CPU time per list, the latency at a fixed rate while events arrive (compared with reading a stored list from Redis), and the time from an event to the next list that reflects it. Processes: how fast one worker processes a backlog, how long an API process takes to become ready, and memory. Training: a training run, and the latency of lists during it. Linux only, because CPU times come from /proc.',
+    'Measures recommendations on generated items and users. Vectors: how many of the best ones a search finds, compared with an exact search. Lists: the time and CPU time per list, the latency at a fixed rate while events arrive (compared with reading a stored list from Redis), and the time from an event to the next list that reflects it. Processes: how fast one worker processes a backlog, how long an API process takes to become ready, and memory. Training: a training run, and the latency of lists during it. All parts except backlog and start train vectors, which needs Python. Linux only, because CPU times come from /proc.',
   options: {
     part: choices('Parts to measure.', PART_NAMES, { default: 'all' }),
     items: integer('Number of items, each with a vector of 256 numbers.', { default: 1_000_000, min: 1_000 }),
@@ -17,8 +17,8 @@ export default command({
     seconds: integer('Duration of one round at a fixed rate.', { default: 20, min: 1 }),
     rounds: integer('Rounds per contender; the medians and the spread are reported.', { default: 3, min: 1 }),
     backlog: integer('Number of interactions in the backlog.', { default: 300_000, min: 1_000 }),
-    history: integer('Number of interactions to train on. Training needs Python.', { default: 5_000_000, min: 1_000 }),
-    folder: text('Keeps the generated items, the data of the servers and the index in this folder, and reuses existing files.', {
+    history: integer('Number of interactions to train on in the part training.', { default: 5_000_000, min: 1_000 }),
+    folder: text('Keeps the generated items, the data of the servers and the vectors in this folder, and reuses existing files.', {
       placeholder: 'FOLDER',
     }),
     'no-peers': flag('Measures no peers.'),

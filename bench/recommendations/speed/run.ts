@@ -10,7 +10,7 @@ import { describeMachine } from '../../harness/process-stats.ts'
 import { appendResults } from '../../harness/table.ts'
 import { loadRemark } from '../../matches/rounds.ts'
 import { measureBacklog } from './backlog.ts'
-import { generateBundle } from './bundle.ts'
+import { trainVectors } from './bundle.ts'
 import { measureLists } from './list.ts'
 import { measureMemory } from './memory.ts'
 import type { PartInput } from './part.ts'
@@ -48,8 +48,9 @@ async function measureIn(folder: string): Promise<void> {
   if (values.part.includes('backlog')) await measureBacklog({ world, values, folder, say })
   if (values.part.includes('start')) await measureStart({ world, values, folder, say })
   if (values.part.every((part) => part === 'backlog' || part === 'start')) return
-  const { folder: bundle, indexSeconds } = await generateBundle(join(folder, `bundle-${values.items}`), world)
-  if (indexSeconds !== undefined) say(`The index of ${values.items} items took ${indexSeconds.toFixed(0)} s to build on all cores.`)
+  const { folder: bundle, seconds } = await trainVectors(join(folder, `bundle-${values.items}-${values.users}`), world)
+  if (seconds !== undefined)
+    say(`Training and grouping the vectors of ${values.items} items took ${seconds.toFixed(0)} s. Training used all cores.`)
   const input: PartInput = { world, bundle, values, folder, say }
   for (const part of values.part) await alone[part]?.(input)
   const parts = values.part.flatMap((part) => onSystem[part] ?? [])

@@ -37,7 +37,7 @@ test('a training run that succeeds returns its result, and leaves no files behin
 
 test.each([
   ['before it writes its first file', 'die()', 'SIGKILL'],
-  ['after it wrote the vectors but not the index', `write('items.f16', 'x'); die()`, 'SIGKILL'],
+  ['after it wrote the vectors but not the groups', `write('items.f16', 'x'); die()`, 'SIGKILL'],
   ['before it writes the manifest', `write('items.f16', 'x'); write('trees.txt', 'x'); die()`, 'SIGKILL'],
   ['while it writes its result', `write('result.json', result.slice(0, 40)); die()`, 'SIGKILL'],
   ['after it wrote only part of its result', `write('result.json', result.slice(0, 40))`, 'JSON'],

@@ -46,7 +46,8 @@ test('in a comparison, the version in force also has vectors of items that were 
   const catalogue = { items, users: new Map(), preferences: new Map(), editorial: new Map() }
   const past = { history: builder.build(), catalogue, shown: [], from: 1, to: 2, questions: 1, seed: 1 }
   const compared = await compare({ ...past, candidate, inForce })
-  await Promise.all([candidate.close(), inForce.close()])
+  candidate.close()
+  inForce.close()
   expect(compared).toMatchObject({ questions: 1, candidate: 1, inForce: 1 })
 })
 
@@ -65,7 +66,8 @@ test('the test cases of a single user are too few to show that a version is wors
     return await compare({ history: builder.build(), catalogue, shown: [], from, to, questions: 9, seed: 1, candidate, inForce })
   }
   const [one, three] = [await compared([1n]), await compared([1n, 2n, 3n])]
-  await Promise.all([candidate.close(), inForce.close()])
+  candidate.close()
+  inForce.close()
   expect(one.candidate).toBeLessThan(one.inForce)
   expect(one).toMatchObject({ questions: 1, low: -1, high: 1 })
   expect(three.high).toBeLessThan(0)

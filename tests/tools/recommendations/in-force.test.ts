@@ -14,7 +14,7 @@ test('the version in force is opened, so that a candidate can be compared with i
   const version = await publish(1)
   const model = await openInForce(version, place())
   expect(model?.version).toBe(version.version)
-  await model?.close()
+  model?.close()
 })
 
 test('a bundle that the APIs would refuse, here because of its dimensions, is not opened', async () => {

@@ -103,7 +103,7 @@ test('a list in the replay has the same items, scores and ranking features as in
     const list = shown.get(event)
     if (list !== undefined) world.show(list)
     // When a list is requested, the replay folds all pending changes, as the pipelines do at a commit.
-    await world.ask(userId, event.timestamp, undefined)
+    world.ask(userId, event.timestamp, undefined)
   }
   signals.advanceWallClock(events.at(-1)!.event.timestamp - START + MINUTE)
   signals.settle()
@@ -116,7 +116,7 @@ test('a list in the replay has the same items, scores and ranking features as in
   for (let user = 1; user <= USERS; user++) {
     const path = `/api/v1/recommendations?user_id=${user}&limit=50&explain=true`
     const { body } = await api.send('GET', path, { user: 'service', scope: 'internal' })
-    const { list } = await world.ask(BigInt(user), api.state.now, undefined)
+    const { list } = world.ask(BigInt(user), api.state.now, undefined)
     expect(list.length).toBeGreaterThan(20)
     expect(body.recommendations.map(({ item_id }: { item_id: string }) => item_id)).toEqual(
       list.map(({ candidate }) => String(candidate.itemId)),
@@ -129,15 +129,15 @@ test('a list in the replay has the same items, scores and ranking features as in
   }
 })
 
-test("in the replay, an editor's list counts only from the time of its last change", async () => {
+test("in the replay, an editor's list counts only from the time of its last change", () => {
   const world = replayWorld()
   for (let id = 100n; id < 100n + BigInt(ITEMS); id++) world.putItem(id, itemOf(id))
   world.putEditorial('picks', listOf([103n], START))
-  const placedAt = async (time: number) => {
-    const { candidates } = await world.ask(1n, time, undefined)
+  const placedAt = (time: number) => {
+    const { candidates } = world.ask(1n, time, undefined)
     return candidates.filter(({ candidate }) => candidate.isEditorial).map(({ candidate }) => candidate.itemId)
   }
-  expect([await placedAt(START - 1), await placedAt(START)]).toEqual([[], [103n]])
+  expect([placedAt(START - 1), placedAt(START)]).toEqual([[], [103n]])
 })
 
 test('a test case contains what the user chose within half an hour, and nothing after the end of the replay', async () => {
@@ -174,9 +174,9 @@ test('a test case counts lists that were shown earlier, but not lists from the l
   const shown = [list(-1, 3n), list(1, 3n), list(2, 3n, 4n), list(31, 4n), list(61, 4n)]
   const seen: Record<string, number>[] = []
   const past = { history: builder.build(), catalogue: { ...NO_CATALOGUE, items }, shown, from: 1, to: 2, questions: 1 }
-  await replay(past, async ({ ask }) => {
+  await replay(past, ({ ask }) => {
     const timesShown = RANKING_FEATURES.indexOf('times_shown_log')
-    const { candidates } = await ask(undefined)
+    const { candidates } = ask(undefined)
     const logs = candidates.map(({ candidate, ...one }) => [String(candidate.itemId), featuresOf(one)[timesShown]] as const)
     seen.push(Object.fromEntries(logs.map(([id, log]) => [id, Math.round(Math.expm1(log))])))
   })

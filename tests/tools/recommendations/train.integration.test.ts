@@ -86,7 +86,7 @@ describe('training with Python', () => {
   it('items that the same users like are near each other', async () => {
     const model = await openModel(folder)
     const vector = model.foldIn([{ itemId: 2n, weight: 1 }])!
-    const near = await model.nearest(vector, 10)
+    const near = model.nearest(vector, 10)
     expect(near.map(({ itemId }) => itemId % 2n)).toEqual(Array(10).fill(0n))
   })
 

@@ -21,7 +21,7 @@ export interface Question {
   readonly interactions: number
   /** The items that the user chose within half an hour after the time of the test case. */
   readonly chosen: ReadonlySet<bigint>
-  ask(model: RecommendationModel | undefined): Promise<Recommended>
+  ask(model: RecommendationModel | undefined): Recommended
 }
 
 export interface Replay {
@@ -51,12 +51,12 @@ const MOST_REPLAYED = 300_000
 const PER_TURN = 2_000
 
 /**
- * Replays a history. Reports each test case just before the interaction that it is about, and waits for `onQuestion`
- * before it continues. Skips a test case if the user has already watched its item, because lists leave out such items.
+ * Replays a history. Reports each test case just before the interaction that it is about. Skips a test case if the user
+ * has already watched its item, because lists leave out such items.
  */
 export async function replay(
   { history, catalogue, shown, from, to, questions, signal }: Replay,
-  onQuestion: (question: Question) => void | Promise<void>,
+  onQuestion: (question: Question) => void,
 ): Promise<void> {
   const world = worldOf(catalogue)
   const start = Math.max(0, to - Math.max(MOST_REPLAYED, to - from))
@@ -76,7 +76,7 @@ export async function replay(
       // it did not count as shown yet, so lists from the last half hour are ignored.
       const shownUntil = now - FOLLOWED_MS
       const ask = (model: RecommendationModel | undefined) => world.ask(userId, now, model, shownUntil)
-      await onQuestion({ index, userId, interactions: applied.get(userId) ?? 0, chosen, ask })
+      onQuestion({ index, userId, interactions: applied.get(userId) ?? 0, chosen, ask })
     }
     world.apply(userId, history.at(index))
     applied.set(userId, (applied.get(userId) ?? 0) + 1)

@@ -62,13 +62,12 @@ export interface ReplayWorld {
   /** Records that a list was shown to its user. Lists and interactions must be passed in chronological order. */
   show(list: ShownList): void
   /**
-   * Makes the list that the user would have received on the homepage. Nothing else may change the world until the list
-   * is complete.
+   * Makes the list that the user would have received on the homepage.
    * @param now epoch ms
    * @param shownUntil epoch ms; lists that were shown to the user after this time are ignored. By default, no list is
    * ignored
    */
-  ask(userId: bigint, now: number, model: RecommendationModel | undefined, shownUntil?: number): Promise<Recommended>
+  ask(userId: bigint, now: number, model: RecommendationModel | undefined, shownUntil?: number): Recommended
   hasWatched(userId: bigint, itemId: bigint, now: number): boolean
 }
 

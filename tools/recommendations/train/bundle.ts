@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { BUNDLE_FILES, type BundleManifest, DIMENSIONS, digestOf } from '../../../api/recommendations/model/manifest.ts'
+import { BUNDLE_FILES, BUNDLE_FORMAT, type BundleManifest, DIMENSIONS, digestOf } from '../../../api/recommendations/model/manifest.ts'
 import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranking-features.ts'
 import type { Factorised } from './factorise.ts'
 
@@ -12,7 +12,7 @@ export async function writeManifest(folder: string, factorised: Factorised, sequ
   const files: Record<string, { bytes: number; sha256: string }> = {}
   for (const name of BUNDLE_FILES) files[name] = await digestOf(join(folder, name))
   const manifest: BundleManifest = {
-    format: 2,
+    format: BUNDLE_FORMAT,
     sequence,
     trained_at: trainedAt,
     dimensions: DIMENSIONS,

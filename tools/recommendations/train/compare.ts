@@ -45,8 +45,8 @@ interface Gain {
 export async function compare({ candidate, inForce, seed, ...past }: Compared): Promise<Comparison> {
   const gains: Gain[] = []
   await addNewerItems(past.catalogue, [candidate, inForce])
-  await replay(past, async ({ userId, interactions, chosen, ask }) => {
-    gains.push({ userId, interactions, candidate: ndcg(await ask(candidate), chosen), inForce: ndcg(await ask(inForce), chosen) })
+  await replay(past, ({ userId, interactions, chosen, ask }) => {
+    gains.push({ userId, interactions, candidate: ndcg(ask(candidate), chosen), inForce: ndcg(ask(inForce), chosen) })
   })
   const groups = [...Map.groupBy(gains, ({ interactions }) => interactionGroup(interactions))]
     .map(([from, own]) => ({ from, questions: own.length, ...meansOf(own) }))

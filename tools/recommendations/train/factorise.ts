@@ -4,8 +4,8 @@ import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
 import type { ItemContent } from '../../../schemas/recommendations/models/content-tokens.ts'
 import { confidenceOf } from '../../../schemas/recommendations/ranking/confidence.ts'
 import { type PythonPlace, runPython } from '../python/run.ts'
-import { buildIndex } from './build-index.ts'
 import { itemTokens } from './item-tokens.ts'
+import { writeGroups } from './write-groups.ts'
 
 /** Interactions in columns of equal length. */
 export interface WeightedInteractions {
@@ -21,6 +21,8 @@ export interface Factorisation extends PythonPlace {
   readonly contentOf: (itemId: bigint) => ItemContent | undefined
   readonly seed: number
   readonly signal?: AbortSignal
+  /** Number of threads. The default is 1, so that on a machine with two cores, one core stays free for requests. */
+  readonly threads?: number
 }
 
 export interface Factorised {
@@ -32,11 +34,18 @@ export interface Factorised {
 /** Strength of the regularization. Regularization keeps the vectors of items with few interactions short. */
 const REGULARIZATION = 0.5
 const ITERATIONS = 12
-/** Number of threads. On a machine with two cores, one core stays free for requests. */
-const THREADS = 1
 
 /** Trains item factors on interactions, and writes all files of a bundle except the trees and the manifest. */
-export async function factorise({ folder, tools, python, interactions, contentOf, seed, signal }: Factorisation): Promise<Factorised> {
+export async function factorise({
+  folder,
+  tools,
+  python,
+  interactions,
+  contentOf,
+  seed,
+  signal,
+  threads = 1,
+}: Factorisation): Promise<Factorised> {
   await mkdir(folder, { recursive: true })
   const { userIds, itemIds, weights } = interactions
   const ids = BigInt64Array.from(new Set(itemIds)).sort()
@@ -52,10 +61,10 @@ export async function factorise({ folder, tools, python, interactions, contentOf
   await write('token-ids.u32', tokens.numbers)
   await write('token-starts.u32', tokens.starts)
   const sizes = { items: ids.length, users: users.size, tokens: tokens.names.length, dimensions: DIMENSIONS }
-  const job = { folder, ...sizes, regularization: REGULARIZATION, iterations: ITERATIONS, threads: THREADS, seed }
+  const job = { folder, ...sizes, regularization: REGULARIZATION, iterations: ITERATIONS, threads, seed }
   await runPython({ program: 'factorise', job, tools, python, signal })
   const found = JSON.parse(await readFile(join(folder, 'factorised.json'), 'utf8')) as { greatest_length: number }
-  await buildIndex({ folder, items: ids.length, greatestLength: found.greatest_length, threads: THREADS })
+  writeGroups({ folder, items: ids.length, greatestLength: found.greatest_length })
   return { items: ids.length, regularization: REGULARIZATION, greatestLength: found.greatest_length }
 }
 

@@ -51,7 +51,7 @@ async function train(job: ChildJob, signal: AbortSignal) {
       seed: sequence,
       signal,
     })
-    await model?.close()
+    model?.close()
     if (outcome.state !== 'IN_FORCE') return outcome
     const names = [...BUNDLE_FILES, MANIFEST_FILE]
     const published = await publishFiles({ version: outcome.version, sequence }, { blobs, folder: join(folder, BUNDLE_FOLDER), names })

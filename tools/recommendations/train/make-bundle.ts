@@ -21,6 +21,6 @@ export async function trainBundle({ lists, sequence, trainedAt, ...training }: T
   await learnToRank({ folder, tools, python, lists, seed, signal })
   await writeManifest(folder, factorised, sequence, trainedAt)
   const model = await openModel(folder)
-  await model.close()
+  model.close()
   return model.version
 }

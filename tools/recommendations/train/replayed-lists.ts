@@ -24,8 +24,8 @@ const MOST_OTHERS = 100
 export async function replayedLists({ model, seed, ...past }: ReplayedLists): Promise<JudgedList[]> {
   const lists: JudgedList[] = []
   const random = seededRandom(seed)
-  await replay(past, async ({ index, chosen, ask }) => {
-    const { candidates } = await ask(model)
+  await replay(past, ({ index, chosen, ask }) => {
+    const { candidates } = ask(model)
     const next = past.history.itemIds[index]
     const hits = candidates.filter(({ candidate }) => chosen.has(candidate.itemId))
     if (hits.length === 0 || hits.length === candidates.length) return

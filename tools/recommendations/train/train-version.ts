@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
+import { BUNDLE_FORMAT, DIMENSIONS } from '../../../api/recommendations/model/manifest.ts'
 import type { RecommendationModel } from '../../../api/recommendations/model/model.ts'
 import { openModel, openVectors } from '../../../api/recommendations/model/open.ts'
 import { groupMetrics, NDCG_CANDIDATE, NDCG_IN_FORCE } from '../../../schemas/recommendations/models/run-metrics.ts'
@@ -133,7 +133,7 @@ export async function trainVersion(training: VersionTraining): Promise<TrainingO
     const verdict = verdictOf(questions, gains.high)
     return { ...verdict, version: trained.version, learnedUntil: history.times[learned], metrics }
   } finally {
-    await candidate.close()
+    candidate.close()
   }
 }
 
@@ -165,12 +165,18 @@ async function listsFor(training: Omit<VersionTraining, 'inForce'>, learned: num
   const from = Math.floor(learned * (1 - LISTED_SHARE))
   const teacher = join(folder, 'teacher')
   const { items, regularization, greatestLength } = await factorise({ ...training, ...factorisationOf(training, from), folder: teacher })
-  const vectors = await openVectors(teacher, { dimensions: DIMENSIONS, items, regularization, greatest_length: greatestLength })
+  const vectors = await openVectors(teacher, {
+    format: BUNDLE_FORMAT,
+    dimensions: DIMENSIONS,
+    items,
+    regularization,
+    greatest_length: greatestLength,
+  })
   try {
     const model = { ...vectors, version: 'teacher', sequence: training.sequence, trainedAt: training.trainedAt, score: () => undefined }
     return await replayedLists({ ...training, model, from, to: learned, questions: MOST_LISTS, seed })
   } finally {
-    await vectors.close()
+    vectors.close()
   }
 }
 

@@ -9,7 +9,7 @@ import { itemNamed } from '../../../pipelines/recommendations/events.ts'
 const ITEMS = 2_000
 const idsFrom = (first: number, count: number) => Array.from({ length: count }, (_, index) => BigInt(first + index))
 
-test('trending items are candidates even if neighbours, the nearest items and the items of editors could fill the set', async () => {
+test('trending items are candidates even if neighbours, the nearest items and the items of editors could fill the set', () => {
   const items = itemTable()
   for (const itemId of idsFrom(1, ITEMS)) items.putItem(itemId, itemNamed('Item'))
   const viewed = idsFrom(1, 5)
@@ -17,8 +17,8 @@ test('trending items are candidates even if neighbours, the nearest items and th
     viewed.map((itemId, place) => [itemId, idsFrom(100 + 50 * place, 50).map((id) => ({ itemId: id, weight: 1 }))]),
   )
   const nearest = idsFrom(1_000, 200).map((itemId, place) => ({ itemId, similarity: 1 - place / 200 }))
-  const model = { nearest: async () => nearest, productWith: () => 0 } as unknown as RecommendationModel
-  const set = await generateCandidates(
+  const model = { nearest: () => nearest, productWith: () => 0 } as unknown as RecommendationModel
+  const set = generateCandidates(
     {
       items,
       leaders: leaders({ items, now: () => 0 }),
@@ -36,14 +36,14 @@ test('trending items are candidates even if neighbours, the nearest items and th
   expect(similar.at(-1)?.itemId).toBe(nearest[149].itemId)
 })
 
-test('each channel adds at most its share of candidates: 200 by vector, 50 editorial, 30 per preference, and 50 trending or, in a trending list, 200', async () => {
+test('each channel adds at most its share of candidates: 200 by vector, 50 editorial, 30 per preference, and 50 trending or, in a trending list, 200', () => {
   const items = itemTable()
   for (const itemId of idsFrom(1, ITEMS)) {
     const brand = itemId > 1_600n ? 'Acme' : 'Other'
     items.putItem(itemId, { ...itemNamed('Item'), attributes: { brand } })
   }
   const model = {
-    nearest: async (_vector: Float32Array, count: number) => idsFrom(1_000, count).map((itemId) => ({ itemId, similarity: 0.5 })),
+    nearest: (_vector: Float32Array, count: number) => idsFrom(1_000, count).map((itemId) => ({ itemId, similarity: 0.5 })),
     productWith: () => 0,
   } as unknown as RecommendationModel
   const sources = {
@@ -54,10 +54,10 @@ test('each channel adds at most its share of candidates: 200 by vector, 50 edito
   }
   const preferences = [{ category: 'brand', value: 'Acme', weight: 1 }]
   const asked = { user: { ...unknownUser(1n), preferences }, context: 'homepage', anchor: undefined, neighbours: new Map(), model } as const
-  async function countsOf(recType: RecType) {
-    const set = await generateCandidates(sources, { ...asked, recType, vector: new Float32Array(1) })
+  function countsOf(recType: RecType) {
+    const set = generateCandidates(sources, { ...asked, recType, vector: new Float32Array(1) })
     return Object.fromEntries([...Map.groupBy(set.all(), ({ channel }) => channel)].map(([channel, of]) => [channel, of.length]))
   }
-  expect(await countsOf('personalized')).toEqual({ editorial: 50, trending: 50, vector: 200, preference: 30 })
-  expect(await countsOf('trending')).toEqual({ trending: 200 })
+  expect(countsOf('personalized')).toEqual({ editorial: 50, trending: 50, vector: 200, preference: 30 })
+  expect(countsOf('trending')).toEqual({ trending: 200 })
 })

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BUNDLE_FILES, DIMENSIONS, readManifest } from '../../../../api/recommendations/model/manifest.ts'
-import { newVectorIndex } from '../../../../api/recommendations/model/vector-index.ts'
+import { MOST_NUMBER } from '../../../../api/recommendations/model/eight-bits.ts'
+import { groupFileStart } from '../../../../api/recommendations/model/group-file.ts'
+import { BUNDLE_FILES, BUNDLE_FORMAT, DIMENSIONS, readManifest } from '../../../../api/recommendations/model/manifest.ts'
 import { RANKING_FEATURES } from '../../../../schemas/recommendations/ranking/ranking-features.ts'
 import type { ModelVersion } from '../../../../schemas/recommendations/types.ts'
 import type { BlobStore } from '../../../../state/blobs/blob-store.ts'
@@ -28,6 +29,8 @@ export interface TestBundle {
    * Functions that replace the contents of files before their checksums are computed, so that the checksums are right.
    */
   readonly damage?: Readonly<Record<string, (content: Buffer) => Buffer>>
+  /** Whether each vector is in a group of its own. By default, no vector is in a group. */
+  readonly isGrouped?: boolean
 }
 
 /** Writes and stores a bundle in the same way as training. Returns the entry of the bundle in the model history. */
@@ -48,6 +51,16 @@ export async function publishBundle(blobs: BlobStore, bundle: TestBundle): Promi
   }
 }
 
+/** The groups of a small catalogue, whose vectors are all kept in memory. */
+const NO_GROUPS = {
+  groups: 0,
+  starts: new Uint32Array(1),
+  rows: new Uint32Array(),
+  centres: new Int8Array(),
+  centreScale: 1,
+  scale: 1,
+}
+
 /** Half-precision encodings of the numbers in the test bundles. */
 const HALF = { 0: 0, 1: 0x3c00 }
 
@@ -56,23 +69,20 @@ const HALF = { 0: 0, 1: 0x3c00 }
  * similar to the user's.
  */
 export function writeBundle(folder: string, bundle: TestBundle): void {
-  const { sequence, trainedAt, axes, dimensions = DIMENSIONS, tokens = {}, damage = {}, tamper = {} } = bundle
+  const { sequence, trainedAt, axes, dimensions = DIMENSIONS, tokens = {}, damage = {}, tamper = {}, isGrouped = false } = bundle
   mkdirSync(folder, { recursive: true })
   const ids = [...axes.keys()].sort((a, b) => Number(a - b))
   const halves = new Uint16Array(ids.length * DIMENSIONS)
   const gram = new Float64Array(DIMENSIONS * DIMENSIONS)
-  const index = newVectorIndex(DIMENSIONS)
   ids.forEach((id, row) => {
     const axis = axes.get(id)!
     halves[row * DIMENSIONS + axis] = HALF[1]
     gram[axis * DIMENSIONS + axis] += 1
-    index.add(row, along(axis))
   })
-  index.save(join(folder, 'items.usearch'))
   const contents: Record<string, Buffer> = {
     'items.ids': bytesOf(BigInt64Array.from(ids)),
     'items.f16': bytesOf(halves),
-    'items.usearch': readFileSync(join(folder, 'items.usearch')),
+    'items.groups': isGrouped ? groupsOf(ids.map((id) => axes.get(id)!)) : Buffer.concat(groupFileStart(NO_GROUPS)),
     'gram.f64': bytesOf(gram),
     'tokens.json': Buffer.from(JSON.stringify(Object.keys(tokens))),
     'tokens.f32': Buffer.concat(Object.values(tokens).map((axis) => bytesOf(along(axis)))),
@@ -85,7 +95,7 @@ export function writeBundle(folder: string, bundle: TestBundle): void {
     files[name] = { bytes: written.length, sha256: createHash('sha256').update(written).digest('hex') }
   }
   const manifest = {
-    format: 2,
+    format: BUNDLE_FORMAT,
     sequence,
     trained_at: trainedAt,
     dimensions,
@@ -96,6 +106,15 @@ export function writeBundle(folder: string, bundle: TestBundle): void {
     files,
   }
   writeFileSync(join(folder, 'manifest.json'), JSON.stringify(manifest))
+}
+
+/** Returns a file with a group for each row. The row's vector is the centre of its group. */
+function groupsOf(axes: readonly number[]): Buffer {
+  const rows = Uint32Array.from(axes.keys())
+  const numbers = Int8Array.from(axes.flatMap((axis) => [...along(axis)].map((value) => value * MOST_NUMBER)))
+  const starts = Uint32Array.from({ length: axes.length + 1 }, (_, at) => at)
+  const scales = { centreScale: MOST_NUMBER, scale: MOST_NUMBER }
+  return Buffer.concat([...groupFileStart({ groups: axes.length, starts, rows, centres: numbers, ...scales }), bytesOf(numbers)])
 }
 
 function along(axis: number): Float32Array {

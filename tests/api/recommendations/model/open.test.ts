@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -52,7 +52,7 @@ test('an opened model computes vectors of users and finds items by inner product
   const vector = model.foldIn([{ itemId: 1n, weight: 1 }])!
   expect(vector[0]).toBeCloseTo(1, 5)
   expect(model.foldIn([{ itemId: 99n, weight: 1 }])).toBeUndefined()
-  const near = await model.nearest(vector, 3)
+  const near = model.nearest(vector, 3)
   expect(
     near
       .slice(0, 2)
@@ -60,13 +60,13 @@ test('an opened model computes vectors of users and finds items by inner product
       .sort(),
   ).toEqual([1n, 2n])
   for (const { itemId, similarity } of near) expect(similarity).toBeCloseTo(model.productWith(vector, itemId)!, 2)
-  expect(await model.similarTo(1n, 1)).toEqual([{ itemId: 2n, similarity: 1 }])
-  expect(await model.similarTo(99n, 1)).toEqual([])
+  expect(model.similarTo(1n, 1)).toEqual([{ itemId: 2n, similarity: 1 }])
+  expect(model.similarTo(99n, 1)).toEqual([])
   const rows = new Float64Array(2 * RANKING_FEATURES.length)
   rows[RANKING_FEATURES.indexOf('vector_similarity')] = 0.9
   const [high, low] = model.score(rows, 2)!
   expect([high, low].map((score) => score.toFixed(3))).toEqual(['0.818', '0.223'])
-  await model.close()
+  model.close()
 })
 
 test('several interactions with an item count like one interaction with the sum of their confidences, as in training', async () => {
@@ -80,7 +80,7 @@ test('several interactions with an item count like one interaction with the sum 
     [often([-1, -1, -1]), once(-0.7)],
   ]
   for (const [vector, expected] of pairs) for (const axis of [0, 1]) expect(vector[axis]).toBeCloseTo(expected[axis], 3)
-  await model.close()
+  model.close()
 })
 
 test('of the items that are newer than the model, only those that were added last keep their vectors, so that a growing catalogue does not fill the memory', async () => {
@@ -91,75 +91,111 @@ test('of the items that are newer than the model, only those that were added las
   add(11n, 'Cold')
   add(12n, 'Heat')
   expect([10n, 11n, 12n].map((itemId) => model.vectorOf(itemId) !== undefined)).toEqual([false, true, true])
-  const near = async (itemId: bigint) =>
-    (await model.similarTo(itemId, 4))
+  const near = (itemId: bigint) =>
+    model
+      .similarTo(itemId, 4)
       .filter(({ similarity }) => similarity > 0.5)
       .map((one) => one.itemId)
       .sort()
-  expect(await near(1n)).toEqual([12n, 2n])
+  expect(near(1n)).toEqual([12n, 2n])
   add(13n, 'Heat')
-  expect(await near(1n)).toEqual([12n, 13n, 2n])
-  expect(await near(3n)).toEqual([])
-  await model.close()
+  expect(near(1n)).toEqual([12n, 13n, 2n])
+  expect(near(3n)).toEqual([])
+  model.close()
 })
 
 test('an item that is newer than the model gets a new vector when its content changes', async () => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0, 'category:films': 1 } })
   const model = await openModel(folder, { mostAdded: 1 })
   const add = (title: string, categoryPath: string) => model.addItem({ itemId: 10n, title, categoryPath, attributes: {} })
-  const mostSimilar = async () => (await model.similarTo(10n, 1))[0].itemId
+  const mostSimilar = () => model.similarTo(10n, 1)[0].itemId
   add('Heat', '')
-  expect([1n, 2n]).toContain(await mostSimilar())
+  expect([1n, 2n]).toContain(mostSimilar())
   for (const title of ['Cold', 'Cool']) add(title, 'Films')
-  expect(await mostSimilar()).toBe(3n)
-  expect((await model.nearest(model.vectorOf(3n)!, 5)).filter(({ itemId }) => itemId === 10n)).toHaveLength(1)
+  expect(mostSimilar()).toBe(3n)
+  expect(model.nearest(model.vectorOf(3n)!, 5).filter(({ itemId }) => itemId === 10n)).toHaveLength(1)
   expect(model.productWith(model.vectorOf(3n)!, 10n)).toBe(1)
-  await model.close()
+  model.close()
 })
 
 test('an item that is newer than the model loses its vector when none of its new content is known to the model', async () => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0 } })
   const model = await openModel(folder, { mostAdded: 2 })
   const add = (itemId: bigint, title: string) => model.addItem({ itemId, title, categoryPath: '', attributes: {} })
-  const similarToFirst = async () => (await model.similarTo(1n, 5)).filter(({ similarity }) => similarity > 0.5).map(({ itemId }) => itemId)
+  const similarToFirst = () =>
+    model
+      .similarTo(1n, 5)
+      .filter(({ similarity }) => similarity > 0.5)
+      .map(({ itemId }) => itemId)
   add(10n, 'Heat')
-  expect(await similarToFirst()).toContain(10n)
+  expect(similarToFirst()).toContain(10n)
   add(10n, 'Unknown')
   expect(model.vectorOf(10n)).toBeUndefined()
-  expect(await similarToFirst()).not.toContain(10n)
+  expect(similarToFirst()).not.toContain(10n)
   // The item gets a new key, so its old key is later given to another item.
   for (const itemId of [10n, 11n]) add(itemId, 'Heat')
-  expect((await similarToFirst()).sort()).toEqual([10n, 11n, 2n])
-  await model.close()
+  expect(similarToFirst().sort()).toEqual([10n, 11n, 2n])
+  model.close()
 })
 
 test('after an item is removed from a model, another item can be added without displacing any of the other items', async () => {
   writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, tokens: { 'title:heat': 0 } })
   const model = await openModel(folder, { mostAdded: 2 })
   const add = (itemId: bigint) => model.addItem({ itemId, title: 'Heat', categoryPath: '', attributes: {} })
-  const found = async () => (await model.similarTo(1n, 5)).filter(({ similarity }) => similarity > 0.5).map(({ itemId }) => itemId)
+  const found = () =>
+    model
+      .similarTo(1n, 5)
+      .filter(({ similarity }) => similarity > 0.5)
+      .map(({ itemId }) => itemId)
   for (const itemId of [10n, 11n]) add(itemId)
   // Removing an item that the model was trained on, or that it does not have, changes nothing.
   for (const itemId of [11n, 1n, 99n, 11n]) model.removeItem(itemId)
-  expect((await found()).sort()).toEqual([10n, 2n])
+  expect(found().sort()).toEqual([10n, 2n])
   add(12n)
-  expect((await found()).sort()).toEqual([10n, 12n, 2n])
-  await model.close()
+  expect(found().sort()).toEqual([10n, 12n, 2n])
+  model.close()
+})
+
+test('a model whose vectors are in groups finds them in its file, reports a file that has become shorter, and closes it', async () => {
+  writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, isGrouped: true })
+  const model = await openModel(folder)
+  expect(model.similarTo(1n, 1)).toEqual([{ itemId: 2n, similarity: 1 }])
+  expect(model.nearest(model.vectorOf(3n)!, 1)).toEqual([{ itemId: 3n, similarity: 1 }])
+  truncateSync(join(folder, 'items.groups'), 100)
+  expect(() => model.similarTo(1n, 1)).toThrow('bytes too early')
+  model.close()
+  expect(openFiles()).toEqual([])
+})
+
+test('a small bundle of the earlier format, which has a usearch index instead of groups, can still be used, but a large one is refused', async () => {
+  unlinkSync(join(folder, 'items.groups'))
+  const path = join(folder, 'manifest.json')
+  const manifest = JSON.parse(readFileSync(path, 'utf8'))
+  delete manifest.files['items.groups']
+  writeFileSync(path, JSON.stringify({ ...manifest, format: 2 }))
+  const model = await openModel(folder)
+  expect(model.similarTo(1n, 1)).toEqual([{ itemId: 2n, similarity: 1 }])
+  model.close()
+  writeFileSync(path, JSON.stringify({ ...manifest, format: 2, items: 65_537 }))
+  await expect(openModel(folder)).rejects.toThrow('the model has 65537 items but no groups of vectors')
 })
 
 test.each<[string, (content: Buffer) => Buffer]>([
   ['gram.f64', (content) => Buffer.alloc(content.length, Buffer.from(Float64Array.of(-1).buffer))],
   ['items.f16', (content) => Buffer.alloc(content.length, Buffer.from([0, 0x7c]))],
+  ['items.groups', (content) => content.subarray(1)],
   ['trees.txt', (content) => Buffer.from(content.toString().replace('decision_type=2', 'decision_type=1'))],
-])(
-  'if the file %s of a bundle cannot be used, the bundle is reported as damaged, and its file items.f16 is closed',
-  async (name, damage) => {
-    writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, damage: { [name]: damage } })
-    await expect(openModel(folder)).rejects.toBeInstanceOf(BundleError)
-    const descriptors = existsSync(OPEN_FILES) ? readdirSync(OPEN_FILES) : []
-    expect(descriptors.map(fileOf)).not.toContain(join(folder, 'items.f16'))
-  },
-)
+])('if the file %s of a bundle cannot be used, the bundle is reported as damaged, and its files are closed', async (name, damage) => {
+  writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES, damage: { [name]: damage } })
+  await expect(openModel(folder)).rejects.toBeInstanceOf(BundleError)
+  expect(openFiles()).toEqual([])
+})
+
+/** Returns the files of the bundle that this process has open. */
+function openFiles(): string[] {
+  const descriptors = existsSync(OPEN_FILES) ? readdirSync(OPEN_FILES) : []
+  return descriptors.map(fileOf).filter((path) => path.startsWith(folder))
+}
 
 function fileOf(descriptor: string): string {
   try {

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import type { Factors } from '../../../../api/recommendations/model/factors.ts'
-import { wholeSearch } from '../../../../api/recommendations/model/whole-search.ts'
+import { vectorSearch } from '../../../../api/recommendations/model/vector-search.ts'
 import { seededRandom } from '../../../../tools/random/random.ts'
 
-const DIMENSIONS = 32
-const ROWS = 2_000
+const DIMENSIONS = 16
+/** Enough vectors of different lengths for several blocks. */
+const ROWS = 20_000
 const WANTED = 40
 const GREATEST = 3
 
@@ -29,21 +30,21 @@ function over(vectors: readonly Float32Array[]) {
     close: () => undefined,
   }
   const lengths = Float32Array.from(vectors, (vector) => lengthOf(vector) / GREATEST)
-  return wholeSearch({ factors, dimensions: DIMENSIONS, lengths, greatest: GREATEST })
+  return vectorSearch({ factors, dimensions: DIMENSIONS, lengths, greatest: GREATEST, groups: undefined })
 }
 
 test.each(['product', 'cosine'] as const)(
   'more than 98 % of the vectors with the largest %s are found, best first and with their true values',
   async (by) => {
     const vectors = vectorsOf(5)
-    const whole = await over(vectors)
+    const search = await over(vectors)
     let found = 0
     const questions = vectors.slice(100, 120).map((vector) => vector.map((value) => value / lengthOf(vector)))
     for (const question of questions) {
       const trueValue = (vector: Float32Array) => product(question, vector) / (by === 'product' ? GREATEST : lengthOf(vector))
       const exact = vectors.map((vector, key) => ({ key, value: trueValue(vector) })).sort((a, b) => b.value - a.value)
       const best = new Set(exact.slice(0, WANTED).map(({ key }) => key))
-      const answers = whole.search(question, WANTED, by)
+      const answers = search.search(question, WANTED, by)
       expect(answers).toHaveLength(WANTED)
       for (const { key, value } of answers) expect(value).toBeCloseTo(trueValue(vectors[key]), 5)
       expect(answers.map(({ value }) => value)).toEqual(answers.map(({ value }) => value).toSorted((a, b) => b - a))
@@ -55,10 +56,10 @@ test.each(['product', 'cosine'] as const)(
 
 test('a zero vector is found with the value 0, and all vectors are found if there are fewer than requested', async () => {
   const vectors = [new Float32Array(DIMENSIONS), ...vectorsOf(6).slice(0, 3)]
-  const whole = await over(vectors)
+  const search = await over(vectors)
   for (const by of ['product', 'cosine'] as const) {
     const question = vectors[1].map((value) => value / lengthOf(vectors[1]))
-    const answers = whole.search(question, WANTED, by)
+    const answers = search.search(question, WANTED, by)
     expect(answers.map(({ key }) => key).toSorted()).toEqual([0, 1, 2, 3])
     expect(answers.find(({ key }) => key === 0)).toEqual({ key: 0, value: 0 })
   }
@@ -66,7 +67,7 @@ test('a zero vector is found with the value 0, and all vectors are found if ther
 
 test('a search among no vectors finds nothing, and a search in which the only vector is zero finds this vector with the value 0', async () => {
   expect((await over([])).search(new Float32Array(DIMENSIONS), WANTED, 'product')).toEqual([])
-  const whole = await over([new Float32Array(DIMENSIONS)])
-  expect(whole.search(vectorsOf(7)[0], WANTED, 'product')).toEqual([{ key: 0, value: 0 }])
-  expect(whole.search(new Float32Array(DIMENSIONS), WANTED, 'cosine')).toEqual([{ key: 0, value: 0 }])
+  const search = await over([new Float32Array(DIMENSIONS)])
+  expect(search.search(vectorsOf(7)[0], WANTED, 'product')).toEqual([{ key: 0, value: 0 }])
+  expect(search.search(new Float32Array(DIMENSIONS), WANTED, 'cosine')).toEqual([{ key: 0, value: 0 }])
 })
