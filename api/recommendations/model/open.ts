@@ -7,7 +7,7 @@ import { RANKING_FEATURES } from '../../../schemas/recommendations/ranking/ranki
 import { openFactors } from './factors.ts'
 import { foldIn } from './fold-in.ts'
 import { openGroupFile } from './group-file.ts'
-import { BundleError, type BundleManifest, GROUPS_FILE, hasGroups, readManifest } from './manifest.ts'
+import { BundleError, type BundleManifest, GROUPS_FILE, hasGroups, MOST_WHOLE, readManifest } from './manifest.ts'
 import type { NearItem, RecommendationModel } from './model.ts'
 import { MOST_NEWER_ITEMS } from './newer-items.ts'
 import { parseTrees } from './trees.ts'
@@ -104,12 +104,15 @@ export async function openVectors(
     const solver = await foldIn({ gram, dimensions, regularization: shape.regularization }).catch((cause: Error) => {
       throw new BundleError(`gram.f64: ${cause.message}`, { cause })
     })
-    const groups = hasGroups(shape) ? openGroupFile(at(GROUPS_FILE), dimensions, items) : undefined
-    const trained = await vectorSearch({ factors, dimensions, lengths, greatest, groups }).catch((error) => {
+    const groups = hasGroups(shape) ? await openGroupFile(at(GROUPS_FILE), dimensions, items) : undefined
+    try {
+      const ungrouped = items - (groups?.rows.length ?? 0)
+      if (ungrouped > MOST_WHOLE) throw new BundleError(`${ungrouped} vectors are in no group, but at most ${MOST_WHOLE} are allowed`)
+      return { groups, trained: await vectorSearch({ factors, dimensions, lengths, greatest, groups }), solver }
+    } catch (error) {
       groups?.close()
       throw error
-    })
-    return { groups, trained, solver }
+    }
   }
 
   /** Writes the factors of an item to `out`. Returns false if the model has no factors for the item. */

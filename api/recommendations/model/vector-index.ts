@@ -1,5 +1,4 @@
 import { Index, MetricKind, ScalarKind } from 'usearch'
-import { dampingOf } from './eight-bits.ts'
 import { leastOfGreatest } from './greatest-values.ts'
 
 /** A row that a search has found, with the value by which it is ranked. */
@@ -113,4 +112,13 @@ function grown(before: Float32Array, least: number): Float32Array {
   const after = new Float32Array(Math.max(least, 2 * before.length))
   after.set(before)
   return after
+}
+
+/**
+ * Returns the factor that damps a vector. The length of a damped vector is the square root of its original length. With
+ * equal lengths, search paths would lead only to vectors with similar directions.
+ * @param length the length of the vector
+ */
+function dampingOf(length: number): number {
+  return length === 0 ? 0 : 1 / Math.sqrt(length)
 }

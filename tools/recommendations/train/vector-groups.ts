@@ -1,5 +1,5 @@
-import { readSync } from 'node:fs'
 import { exactSearch, MetricKind } from 'usearch'
+import { readWhole } from '../../../api/recommendations/model/read-whole.ts'
 
 /** A file that contains rows of half-precision floats. */
 export interface FactorFile {
@@ -14,6 +14,11 @@ export interface FactorFile {
  * 128 centres. With a single level of as many parts, it would be compared with 4,096 centres.
  */
 const GROUPS = 64
+/**
+ * Mean number of rows in a group below which there are fewer groups. A search reads each group with a system call, so
+ * very small groups would cost more to read than they would save.
+ */
+const LEAST_MEAN_ROWS = 64
 /** Number of times that the centres move to the middle of the rows that are nearest to them. */
 const MOVES = 2
 /** Number of evenly spaced rows that determine the middles. */
@@ -30,10 +35,11 @@ export function vectorGroups(factors: FactorFile, rows: Uint32Array): Uint32Arra
 
 /** Divides rows into up to 64 groups. Each row joins the group whose centre has the highest cosine similarity to it. */
 function divided(factors: FactorFile, rows: Uint32Array): Uint32Array[] {
-  if (rows.length <= GROUPS) return rows.length === 0 ? [] : [rows]
-  const centres = movedCentres(factors, rows)
+  const count = Math.min(GROUPS, Math.floor(rows.length / LEAST_MEAN_ROWS))
+  if (count <= 1) return rows.length === 0 ? [] : [rows]
+  const centres = movedCentres(factors, rows, count)
   const groupOf = new Uint8Array(rows.length)
-  const sizes = new Uint32Array(GROUPS)
+  const sizes = new Uint32Array(count)
   for (let start = 0; start < rows.length; start += ROWS_AT_ONCE) {
     nearestOf(centres, readRows(factors, rows.subarray(start, start + ROWS_AT_ONCE)), factors.dimensions).forEach((group, at) => {
       groupOf[start + at] = group
@@ -41,7 +47,7 @@ function divided(factors: FactorFile, rows: Uint32Array): Uint32Array[] {
     })
   }
   const groups = Array.from(sizes, (size) => new Uint32Array(size))
-  const filled = new Uint32Array(GROUPS)
+  const filled = new Uint32Array(count)
   rows.forEach((row, at) => {
     const group = groupOf[at]
     groups[group][filled[group]++] = row
@@ -50,13 +56,13 @@ function divided(factors: FactorFile, rows: Uint32Array): Uint32Array[] {
 }
 
 /** Returns centres, each of length 1. They begin as evenly spaced rows, and move like those of k-means. */
-function movedCentres(factors: FactorFile, rows: Uint32Array): Float32Array {
+function movedCentres(factors: FactorFile, rows: Uint32Array, count: number): Float32Array {
   const { dimensions } = factors
-  let centres = units(readRows(factors, spaced(rows, GROUPS)), dimensions)
+  let centres = units(readRows(factors, spaced(rows, count)), dimensions)
   const sample = units(readRows(factors, spaced(rows, SAMPLED_ROWS)), dimensions)
   for (let move = 0; move < MOVES; move++) {
     const sums = new Float32Array(centres.length)
-    const sizes = new Uint32Array(GROUPS)
+    const sizes = new Uint32Array(count)
     nearestOf(centres, sample, dimensions).forEach((group, at) => {
       sizes[group]++
       for (let column = 0; column < dimensions; column++) sums[group * dimensions + column] += sample[at * dimensions + column]
@@ -90,7 +96,7 @@ export function readRows({ file, dimensions }: FactorFile, rows: Uint32Array): F
     // Rows that follow one another in the file are read with a single call.
     let last = first + 1
     while (last < rows.length && rows[last] === rows[last - 1] + 1) last++
-    readSync(file, bytes, first * rowBytes, (last - first) * rowBytes, rows[first] * rowBytes)
+    readWhole(file, bytes.subarray(first * rowBytes, last * rowBytes), rows[first] * rowBytes)
     first = last
   }
   return new Float32Array(halves)

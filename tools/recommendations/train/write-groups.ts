@@ -1,6 +1,6 @@
-import { closeSync, openSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { dampingOf, greatestOf, MOST_NUMBER, writeNumbers } from '../../../api/recommendations/model/eight-bits.ts'
+import { writeNumbers } from '../../../api/recommendations/model/eight-bits.ts'
 import { groupFileStart } from '../../../api/recommendations/model/group-file.ts'
 import { DIMENSIONS, GROUPS_FILE, MOST_WHOLE } from '../../../api/recommendations/model/manifest.ts'
 import { type FactorFile, ROWS_AT_ONCE, readRows, units, vectorGroups } from './vector-groups.ts'
@@ -31,9 +31,8 @@ export function writeGroups({ folder, items, greatestLength, mostWhole = MOST_WH
     try {
       // No vector of a small catalogue is in a group, so none is read.
       const factors = { file, rows: items <= mostWhole ? 0 : items, dimensions: DIMENSIONS }
-      const measures = measured(factors, greatestLength)
-      const groups = vectorGroups(factors, shorterThan(measures.lengths, longest))
-      writeFile(out, factors, groups, measures)
+      const lengths = lengthsOf(factors)
+      writeFile(out, factors, { groups: vectorGroups(factors, shorterThan(lengths, longest)), lengths, greatestLength })
     } finally {
       closeSync(out)
     }
@@ -42,15 +41,14 @@ export function writeGroups({ folder, items, greatestLength, mostWhole = MOST_WH
   }
 }
 
-interface Measures extends Pick<GroupsOptions, 'greatestLength'> {
-  /** The lengths of all vectors, divided by the maximum length. */
+interface Grouped extends Pick<GroupsOptions, 'greatestLength'> {
+  /** The rows of each group. */
+  readonly groups: readonly Uint32Array[]
+  /** The lengths of all vectors. */
   readonly lengths: Float32Array
-  /** The greatest absolute value of each vector after damping. */
-  readonly peaks: Float32Array
 }
 
-function writeFile(out: number, factors: FactorFile, groups: readonly Uint32Array[], measures: Measures): void {
-  const { lengths, peaks, greatestLength } = measures
+function writeFile(out: number, factors: FactorFile, { groups, lengths, greatestLength }: Grouped): void {
   for (const group of groups) group.sort((one, other) => lengths[other] - lengths[one] || one - other)
   const rows = new Uint32Array(groups.reduce((sum, { length }) => sum + length, 0))
   const starts = new Uint32Array(groups.length + 1)
@@ -58,38 +56,45 @@ function writeFile(out: number, factors: FactorFile, groups: readonly Uint32Arra
     rows.set(group, starts[at])
     starts[at + 1] = starts[at] + group.length
   })
-  const scale = MOST_NUMBER / (rows.reduce((most, row) => Math.max(most, peaks[row]), 0) || 1)
-  const middles = centresOf(factors, groups)
-  const centreScale = MOST_NUMBER / (greatestOf(middles) || 1)
-  const centres = new Int8Array(middles.length)
-  writeNumbers(middles, centreScale, centres, 0)
-  for (const part of groupFileStart({ groups: groups.length, starts, rows, centres, centreScale, scale })) writeFileSync(out, part)
-  for (let start = 0; start < rows.length; start += ROWS_AT_ONCE) {
-    const part = rows.subarray(start, start + ROWS_AT_ONCE)
-    const vectors = readRows(factors, part)
-    const numbers = new Int8Array(vectors.length)
-    part.forEach((row, at) => {
-      const vector = vectors.subarray(at * DIMENSIONS, (at + 1) * DIMENSIONS)
-      writeNumbers(vector, (scale * dampingOf(lengths[row])) / greatestLength, numbers, at * DIMENSIONS)
-    })
-    writeFileSync(out, numbers)
+  const { numbers: centres, steps: centreSteps } = numbersOf(centresOf(factors, groups))
+  const steps = new Float32Array(rows.length)
+  const start = () => groupFileStart({ groups: groups.length, starts, rows, steps, centreSteps, centres })
+  let position = start().reduce((sum, { length }) => sum + length, 0)
+  for (let first = 0; first < rows.length; first += ROWS_AT_ONCE) {
+    const part = numbersOf(readRows(factors, rows.subarray(first, first + ROWS_AT_ONCE)))
+    steps.set(
+      part.steps.map((step) => step / greatestLength),
+      first,
+    )
+    writeWhole(out, part.numbers, position)
+    position += part.numbers.length
   }
+  // The start of the file is written last, because it contains the steps.
+  writeWhole(out, Buffer.concat(start()), 0)
 }
 
-function measured(factors: FactorFile, greatestLength: number): Measures {
-  const [lengths, peaks] = [new Float32Array(factors.rows), new Float32Array(factors.rows)]
+/** Converts vectors, one after another, to 8-bit numbers. */
+function numbersOf(vectors: Float32Array): { readonly numbers: Int8Array; readonly steps: Float32Array } {
+  const numbers = new Int8Array(vectors.length)
+  const steps = Float32Array.from({ length: vectors.length / DIMENSIONS }, (_, at) =>
+    writeNumbers(vectors.subarray(at * DIMENSIONS, (at + 1) * DIMENSIONS), numbers, at * DIMENSIONS),
+  )
+  return { numbers, steps }
+}
+
+/** Writes all bytes at a position of a file. A single system call may write fewer. */
+function writeWhole(file: number, bytes: Uint8Array | Int8Array, position: number): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, position + at)
+}
+
+function lengthsOf(factors: FactorFile): Float32Array {
+  const lengths = new Float32Array(factors.rows)
   for (let start = 0; start < factors.rows; start += ROWS_AT_ONCE) {
     const rows = Uint32Array.from({ length: Math.min(ROWS_AT_ONCE, factors.rows - start) }, (_, at) => start + at)
     const vectors = readRows(factors, rows)
-    rows.forEach((row, at) => {
-      const vector = vectors.subarray(at * DIMENSIONS, (at + 1) * DIMENSIONS)
-      let squares = 0
-      for (const value of vector) squares += value * value
-      lengths[row] = Math.sqrt(squares) / greatestLength
-      peaks[row] = (greatestOf(vector) * dampingOf(lengths[row])) / greatestLength
-    })
+    for (let at = 0; at < vectors.length; at++) lengths[start + Math.floor(at / DIMENSIONS)] += vectors[at] ** 2
   }
-  return { lengths, peaks, greatestLength }
+  return lengths.map(Math.sqrt)
 }
 
 /** Returns all rows except those of the longest vectors, in ascending order. */

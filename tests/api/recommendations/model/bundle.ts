@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { MOST_NUMBER } from '../../../../api/recommendations/model/eight-bits.ts'
+import { writeNumbers } from '../../../../api/recommendations/model/eight-bits.ts'
 import { groupFileStart } from '../../../../api/recommendations/model/group-file.ts'
 import { BUNDLE_FILES, BUNDLE_FORMAT, DIMENSIONS, readManifest } from '../../../../api/recommendations/model/manifest.ts'
 import { RANKING_FEATURES } from '../../../../schemas/recommendations/ranking/ranking-features.ts'
@@ -56,9 +56,9 @@ const NO_GROUPS = {
   groups: 0,
   starts: new Uint32Array(1),
   rows: new Uint32Array(),
+  steps: new Float32Array(),
+  centreSteps: new Float32Array(),
   centres: new Int8Array(),
-  centreScale: 1,
-  scale: 1,
 }
 
 /** Half-precision encodings of the numbers in the test bundles. */
@@ -111,10 +111,11 @@ export function writeBundle(folder: string, bundle: TestBundle): void {
 /** Returns a file with a group for each row. The row's vector is the centre of its group. */
 function groupsOf(axes: readonly number[]): Buffer {
   const rows = Uint32Array.from(axes.keys())
-  const numbers = Int8Array.from(axes.flatMap((axis) => [...along(axis)].map((value) => value * MOST_NUMBER)))
   const starts = Uint32Array.from({ length: axes.length + 1 }, (_, at) => at)
-  const scales = { centreScale: MOST_NUMBER, scale: MOST_NUMBER }
-  return Buffer.concat([...groupFileStart({ groups: axes.length, starts, rows, centres: numbers, ...scales }), bytesOf(numbers)])
+  const numbers = new Int8Array(axes.length * DIMENSIONS)
+  const steps = Float32Array.from(axes, (axis, row) => writeNumbers(along(axis), numbers, row * DIMENSIONS))
+  const start = groupFileStart({ groups: axes.length, starts, rows, steps, centreSteps: steps, centres: numbers })
+  return Buffer.concat([...start, bytesOf(numbers)])
 }
 
 function along(axis: number): Float32Array {

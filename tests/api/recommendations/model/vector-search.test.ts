@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Factors } from '../../../../api/recommendations/model/factors.ts'
-import { vectorSearch } from '../../../../api/recommendations/model/vector-search.ts'
+import { ROWS_AT_ONCE, vectorSearch } from '../../../../api/recommendations/model/vector-search.ts'
 import { seededRandom } from '../../../../tools/random/random.ts'
 
-const DIMENSIONS = 16
-/** Enough vectors of different lengths for several blocks. */
+const DIMENSIONS = 32
 const ROWS = 20_000
 const WANTED = 40
 const GREATEST = 3
@@ -27,6 +26,7 @@ function over(vectors: readonly Float32Array[]) {
   const factors: Factors = {
     copy: (row, out, at) => out.set(vectors[row], at),
     productWith: (row, vector) => product(vectors[row], vector),
+    keep: async () => undefined,
     close: () => undefined,
   }
   const lengths = Float32Array.from(vectors, (vector) => lengthOf(vector) / GREATEST)
@@ -70,4 +70,17 @@ test('a search among no vectors finds nothing, and a search in which the only ve
   const search = await over([new Float32Array(DIMENSIONS)])
   expect(search.search(vectorsOf(7)[0], WANTED, 'product')).toEqual([{ key: 0, value: 0 }])
   expect(search.search(new Float32Array(DIMENSIONS), WANTED, 'cosine')).toEqual([{ key: 0, value: 0 }])
+})
+
+test('vectors are converted in pieces, so that other work can run in between', async () => {
+  let turns = 0
+  let isOpen = false
+  const turn = () => {
+    turns++
+    if (!isOpen) setImmediate(turn)
+  }
+  setImmediate(turn)
+  await over(vectorsOf(8))
+  isOpen = true
+  expect(turns).toBeGreaterThanOrEqual(Math.floor(ROWS / ROWS_AT_ONCE))
 })
