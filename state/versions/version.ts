@@ -21,7 +21,7 @@ export class VersionRefusedError extends Error {
 }
 
 /**
- * Maximum number of files in a version. A version contains only a few files: vectors, an index, trees and a manifest.
+ * Maximum number of files in a version. A version contains only a few files, such as vectors, trees and a manifest.
  */
 const MOST_FILES = 64
 /**

@@ -24,7 +24,7 @@ test.each([
   ['the 20,000 most recently changed items', MOST_NEWER_ITEMS, 20_000],
   ['If the model has at most 65,536 items', MOST_WHOLE, 65_536],
   ['only the longest 16,384 vectors', LONGEST, 16_384],
-  ['4,000 vectors from the most promising groups', READ_ROWS, 4_000],
+  ['up to 4,000 vectors from the most promising groups', READ_ROWS, 4_000],
   ['the best 100 candidates', DETAILED_CANDIDATES, 100],
   ['the latest training runs, at most ten', SHOWN_RUNS, 10],
   ['Changed lists are published every 30 seconds', TRENDING_EVERY_MS, 30_000],

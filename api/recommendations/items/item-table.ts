@@ -4,16 +4,16 @@ import { decay, HALF_LIFE_MS } from '../../../schemas/recommendations/signals/ha
 import type { ItemStats, RecommendationItem } from '../../../schemas/recommendations/types.ts'
 import { DAY_MS } from '../../../schemas/retention.ts'
 import { SnapshotError } from '../../kit/snapshots/checked-file.ts'
-import { bytesOfColumns, type Columns, columnsOf, describeColumns, fillColumns, type Shape } from './columns.ts'
 import { genreOf } from './genre.ts'
 import { idIndex } from './id-index.ts'
+import { bytesOfRecords, describeRecords, fillRecords, placesOf, type Records, recordsOf, type Shape } from './records.ts'
 import { BLOCK, blockOf, contentOf, kindOf } from './saved-blocks.ts'
 import { NONE_LISTED, traitLists } from './trait-lists.ts'
 import { NO_TRAIT, type Trait, traitsOf } from './traits.ts'
 
 /**
  * All properties of items that ranking needs, in typed arrays. Ranking 500 candidates therefore needs no reads from
- * Redis. A million items with three traits each take about 60 MB, plus 44 bytes for each item with statistics. Rows are
+ * Redis. A million items with three traits each take about 65 MB, plus 44 bytes for each item with statistics. Rows are
  * never removed. A deleted item counts as unknown.
  */
 export interface ItemTable {
@@ -92,14 +92,14 @@ const KNOWN_ITEM_INTERACTIONS = 500
 const GIVEN_POPULARITY_VIEWS = 50
 
 /**
- * Columns grow by pages of this many rows. Copying a column to a larger array would leave a hole of the old size in
+ * Records grow by pages of this many rows. Copying records to a larger array would leave a hole of the old size in
  * memory.
  */
 const PAGE_BITS = 16
 const PAGE_ROWS = 2 ** PAGE_BITS
 const PAGE_MASK = PAGE_ROWS - 1
 const MS_PER_SECOND = 1_000
-/** The last second that fits into a column of epoch seconds, in the year 2106. */
+/** The last second that fits into a field of epoch seconds, in the year 2106. */
 const LAST_SECOND = 2 ** 32 - 1
 /**
  * Maximum number of genres, because genre numbers have 16 bits. Items of further genres count as items without a genre.
@@ -108,21 +108,21 @@ const MOST_GENRES = 2 ** 16
 const IS_ITEM = 1
 const IS_ACTIVE = 2
 
-const ITEM_COLUMNS = {
+const ITEM = {
   flags: Uint8Array,
   genre: Uint16Array,
   created: Uint32Array,
   updated: Float64Array,
   given: Float32Array,
   /**
-   * The row of the item's statistics in `STATS_COLUMNS`. Statistics have separate rows, because most items of a large
+   * The row of the item's statistics in STATS. Statistics have separate rows, because most items of a large
    * catalogue have none.
    */
   stats: Uint32Array,
   traits: Uint32Array,
 }
 /** All items without statistics share row 0, which contains only zeros. */
-const STATS_COLUMNS = {
+const STATS = {
   at: Uint32Array,
   popularity: Float32Array,
   entered: Float32Array,
@@ -136,10 +136,12 @@ const STATS_COLUMNS = {
   interactions: Uint32Array,
 }
 const NO_STATS = 0
-/** Largest number in a column of counts. An item with more interactions keeps this count. */
+/** Largest number in a field of counts. An item with more interactions keeps this count. */
 const MOST_COUNTED = 2 ** 32 - 1
-/** Describes the blocks that `saved` returns. Increase the number when the meaning of a column changes. */
-export const ITEM_TABLE_FORM = `1 ${describeColumns(ITEM_COLUMNS)} ${describeColumns(STATS_COLUMNS)}`
+const itemPlace = placesOf(ITEM)
+const statsPlace = placesOf(STATS)
+/** Describes the blocks that `saved` returns. Increase the number when the meaning of a field or the layout changes. */
+export const ITEM_TABLE_FORM = `2 ${describeRecords(ITEM)} ${describeRecords(STATS)}`
 
 /**
  * The content of the table's last block. It is saved last, so it covers all genres, rows of statistics and lists of
@@ -155,8 +157,8 @@ export function itemTable(): ItemTable {
   const ids = idIndex()
   const genres = new Map<string, number>([['', 0]])
   const genreNames = ['']
-  const pages = [columnsOf(ITEM_COLUMNS, PAGE_ROWS)]
-  const statsPages = [columnsOf(STATS_COLUMNS, PAGE_ROWS)]
+  const pages = [recordsOf(ITEM, PAGE_ROWS)]
+  const statsPages = [recordsOf(STATS, PAGE_ROWS)]
   let statsRows = NO_STATS + 1
   const traits = traitLists()
   /** Number of restored pages of each kind. */
@@ -174,14 +176,14 @@ export function itemTable(): ItemTable {
 
   function add(itemId: bigint): number {
     const row = ids.add(itemId)
-    if (row >>> PAGE_BITS === pages.length) pages.push(columnsOf(ITEM_COLUMNS, PAGE_ROWS))
+    if (row >>> PAGE_BITS === pages.length) pages.push(recordsOf(ITEM, PAGE_ROWS))
     return row
   }
 
   /** Restores the next page. The first restored page replaces the empty page that exists from the start. */
-  function restorePage<S extends Shape>(to: Columns<S>[], shape: S, content: Buffer): void {
-    const page = columnsOf(shape, PAGE_ROWS)
-    fillColumns(page, content)
+  function restorePage<S extends Shape>(to: Records<S>[], shape: S, content: Buffer): void {
+    const page = recordsOf(shape, PAGE_ROWS)
+    fillRecords(page, content)
     restored.set(shape, (restored.get(shape) ?? 0) + 1)
     to[restored.get(shape)! - 1] = page
   }
@@ -192,34 +194,34 @@ export function itemTable(): ItemTable {
       const itemId = content.readBigInt64LE(at)
       const row = add(itemId)
       // Earlier versions of the software also saved items whose ids are not positive. Such items count as unknown.
-      if (!isItemId(itemId)) pageOf(row).flags[row & PAGE_MASK] = 0
+      if (!isItemId(itemId)) pageOf(row).flags[itemPlace.flags(row & PAGE_MASK)] = 0
     }
   }
 
   function restoreEnd(end: SavedEnd): void {
     statsRows = end.statsRows
-    while (statsRows > statsPages.length * PAGE_ROWS) statsPages.push(columnsOf(STATS_COLUMNS, PAGE_ROWS))
+    while (statsRows > statsPages.length * PAGE_ROWS) statsPages.push(recordsOf(STATS, PAGE_ROWS))
     traits.restoreNext(end.nextTrait)
     for (const genre of end.genres) numberOf(genre)
   }
 
-  function pageOf(row: number): Columns<typeof ITEM_COLUMNS> {
+  function pageOf(row: number): Records<typeof ITEM> {
     return pages[row >>> PAGE_BITS]
   }
 
-  function statsPageOf(statsRow: number): Columns<typeof STATS_COLUMNS> {
+  function statsPageOf(statsRow: number): Records<typeof STATS> {
     return statsPages[statsRow >>> PAGE_BITS]
   }
 
   function statsRowOf(row: number): number {
-    return pageOf(row).stats[row & PAGE_MASK]
+    return pageOf(row).stats[itemPlace.stats(row & PAGE_MASK)]
   }
 
   function addStats(row: number): number {
     const known = statsRowOf(row)
     if (known !== NO_STATS) return known
-    if (statsRows >>> PAGE_BITS === statsPages.length) statsPages.push(columnsOf(STATS_COLUMNS, PAGE_ROWS))
-    pageOf(row).stats[row & PAGE_MASK] = statsRows
+    if (statsRows >>> PAGE_BITS === statsPages.length) statsPages.push(recordsOf(STATS, PAGE_ROWS))
+    pageOf(row).stats[itemPlace.stats(row & PAGE_MASK)] = statsRows
     return statsRows++
   }
 
@@ -237,9 +239,9 @@ export function itemTable(): ItemTable {
 
   function weekly(name: 'shown' | 'chosen', row: number, now: number): number {
     const statsRow = statsRowOf(row)
-    const columns = statsPageOf(statsRow)
-    const at = statsRow & PAGE_MASK
-    return columns[name][at] * fadeOf(columns.at[at], now, HALF_LIFE_MS.statistics)
+    const stats = statsPageOf(statsRow)
+    const record = statsRow & PAGE_MASK
+    return stats[name][statsPlace[name](record)] * fadeOf(stats.at[statsPlace.at(record)], now, HALF_LIFE_MS.statistics)
   }
 
   return {
@@ -248,66 +250,67 @@ export function itemTable(): ItemTable {
     },
     putItem(itemId, item) {
       const row = add(itemId)
-      const columns = pageOf(row)
-      const at = row & PAGE_MASK
+      const page = pageOf(row)
+      const record = row & PAGE_MASK
       if (item === undefined) {
-        columns.flags[at] = 0
-        columns.updated[at] = 0
+        page.flags[itemPlace.flags(record)] = 0
+        page.updated[itemPlace.updated(record)] = 0
         return
       }
-      if (item.updated_at < columns.updated[at]) return
-      columns.flags[at] = IS_ITEM | (item.status === 'ACTIVE' ? IS_ACTIVE : 0)
-      columns.genre[at] = numberOf(genreOf(item))
-      columns.traits[at] = traits.put(columns.traits[at], traitsOf(item))
-      columns.created[at] = Math.min(LAST_SECOND, Math.max(0, Math.floor(item.created_at / MS_PER_SECOND)))
-      columns.updated[at] = item.updated_at
+      if (item.updated_at < page.updated[itemPlace.updated(record)]) return
+      page.flags[itemPlace.flags(record)] = IS_ITEM | (item.status === 'ACTIVE' ? IS_ACTIVE : 0)
+      page.genre[itemPlace.genre(record)] = numberOf(genreOf(item))
+      page.traits[itemPlace.traits(record)] = traits.put(page.traits[itemPlace.traits(record)], traitsOf(item))
+      page.created[itemPlace.created(record)] = Math.min(LAST_SECOND, Math.max(0, Math.floor(item.created_at / MS_PER_SECOND)))
+      page.updated[itemPlace.updated(record)] = item.updated_at
       // Programs other than the API may write invalid values. A popularity of NaN would turn scores into NaN.
-      columns.given[at] = Math.min(1, Math.max(0, item.popularity)) || 0
+      page.given[itemPlace.given(record)] = Math.min(1, Math.max(0, item.popularity)) || 0
     },
     putStats(itemId, stats) {
       if (stats === undefined) return
       const statsRow = addStats(add(itemId))
-      const columns = statsPageOf(statsRow)
-      const at = statsRow & PAGE_MASK
-      columns.at[at] = Math.floor(stats.at / MS_PER_SECOND)
-      columns.popularity[at] = stats.popularity
-      columns.entered[at] = stats.entered
-      columns.recent[at] = stats.recent
-      columns.shown[at] = stats.shown
-      columns.chosen[at] = stats.chosen
-      columns.events[at] = stats.events
-      columns.purchases[at] = stats.purchases
-      columns.ratings[at] = stats.ratings
-      columns.ratingSum[at] = stats.rating_sum
-      columns.interactions[at] = Math.min(MOST_COUNTED, stats.interactions)
+      const page = statsPageOf(statsRow)
+      const record = statsRow & PAGE_MASK
+      page.at[statsPlace.at(record)] = Math.floor(stats.at / MS_PER_SECOND)
+      page.popularity[statsPlace.popularity(record)] = stats.popularity
+      page.entered[statsPlace.entered(record)] = stats.entered
+      page.recent[statsPlace.recent(record)] = stats.recent
+      page.shown[statsPlace.shown(record)] = stats.shown
+      page.chosen[statsPlace.chosen(record)] = stats.chosen
+      page.events[statsPlace.events(record)] = stats.events
+      page.purchases[statsPlace.purchases(record)] = stats.purchases
+      page.ratings[statsPlace.ratings(record)] = stats.ratings
+      page.ratingSum[statsPlace.ratingSum(record)] = stats.rating_sum
+      page.interactions[statsPlace.interactions(record)] = Math.min(MOST_COUNTED, stats.interactions)
     },
     rowOf: (itemId) => ids.find(itemId),
     idAt: (row) => ids.idAt(row),
     *itemIds() {
-      for (let row = 0; row < ids.size; row++) if ((pageOf(row).flags[row & PAGE_MASK] & IS_ITEM) !== 0) yield ids.idAt(row)
+      for (let row = 0; row < ids.size; row++)
+        if ((pageOf(row).flags[itemPlace.flags(row & PAGE_MASK)] & IS_ITEM) !== 0) yield ids.idAt(row)
     },
-    isItem: (row) => row >= 0 && (pageOf(row).flags[row & PAGE_MASK] & IS_ITEM) !== 0,
-    isActive: (row) => row >= 0 && (pageOf(row).flags[row & PAGE_MASK] & IS_ACTIVE) !== 0,
-    genreAt: (row) => pageOf(row).genre[row & PAGE_MASK],
+    isItem: (row) => row >= 0 && (pageOf(row).flags[itemPlace.flags(row & PAGE_MASK)] & IS_ITEM) !== 0,
+    isActive: (row) => row >= 0 && (pageOf(row).flags[itemPlace.flags(row & PAGE_MASK)] & IS_ACTIVE) !== 0,
+    genreAt: (row) => pageOf(row).genre[itemPlace.genre(row & PAGE_MASK)],
     genreName: (genre) => genreNames[genre],
     genreNumber: (name) => genres.get(name) ?? 0,
     traitAt(row, place) {
-      const list = pageOf(row).traits[row & PAGE_MASK]
+      const list = pageOf(row).traits[itemPlace.traits(row & PAGE_MASK)]
       return list === NONE_LISTED ? NO_TRAIT : traits.at(list, place)
     },
-    createdAt: (row) => pageOf(row).created[row & PAGE_MASK] * MS_PER_SECOND,
-    updatedAt: (row) => (row < 0 ? 0 : pageOf(row).updated[row & PAGE_MASK]),
+    createdAt: (row) => pageOf(row).created[itemPlace.created(row & PAGE_MASK)] * MS_PER_SECOND,
+    updatedAt: (row) => (row < 0 ? 0 : pageOf(row).updated[itemPlace.updated(row & PAGE_MASK)]),
     enteredAt(row) {
       const statsRow = row < 0 ? NO_STATS : statsRowOf(row)
-      return statsPageOf(statsRow).entered[statsRow & PAGE_MASK]
+      return statsPageOf(statsRow).entered[statsPlace.entered(statsRow & PAGE_MASK)]
     },
     shownAt: (row, now) => weekly('shown', row, now),
     chosenAt: (row, now) => weekly('chosen', row, now),
     *saved() {
       // A page is saved after all pages that refer to it. It therefore contains everything that these pages refer to,
       // even if the table changes while it is being saved.
-      for (const page of pages) yield blockOf(BLOCK.items, bytesOfColumns(page))
-      for (const page of statsPages) yield blockOf(BLOCK.stats, bytesOfColumns(page))
+      for (const page of pages) yield blockOf(BLOCK.items, bytesOfRecords(page))
+      for (const page of statsPages) yield blockOf(BLOCK.stats, bytesOfRecords(page))
       for (const page of traits.pages) yield blockOf(BLOCK.traits, new Uint8Array(page.buffer))
       for (let row = 0; row < ids.size; row += PAGE_ROWS) yield blockOf(BLOCK.ids, new Uint8Array(ids.slice(row, row + PAGE_ROWS).buffer))
       const end: SavedEnd = { genres: genreNames, statsRows, nextTrait: traits.next }
@@ -315,8 +318,8 @@ export function itemTable(): ItemTable {
     },
     restore(block) {
       const content = contentOf(block)
-      if (kindOf(block) === BLOCK.items) restorePage(pages, ITEM_COLUMNS, content)
-      else if (kindOf(block) === BLOCK.stats) restorePage(statsPages, STATS_COLUMNS, content)
+      if (kindOf(block) === BLOCK.items) restorePage(pages, ITEM, content)
+      else if (kindOf(block) === BLOCK.stats) restorePage(statsPages, STATS, content)
       else if (kindOf(block) === BLOCK.traits) traits.restorePage(content)
       else if (kindOf(block) === BLOCK.ids) restoreIds(content)
       else if (kindOf(block) === BLOCK.end) restoreEnd(JSON.parse(content.toString()) as SavedEnd)
@@ -324,25 +327,33 @@ export function itemTable(): ItemTable {
     },
     rankedAt(row, now) {
       const item = pageOf(row)
-      const itemAt = row & PAGE_MASK
-      const statsRow = item.stats[itemAt]
+      const record = row & PAGE_MASK
+      const statsRow = item.stats[itemPlace.stats(record)]
       const stats = statsPageOf(statsRow)
-      const at = statsRow & PAGE_MASK
-      const statsAt = stats.at[at]
-      // Without statistics, all columns are 0. Their decay factors are then not computed, because powers are costly.
+      const place = statsRow & PAGE_MASK
+      const statsAt = stats.at[statsPlace.at(place)]
+      // Without statistics, all fields are 0. Their decay factors are then not computed, because powers are costly.
       const hasStats = statsRow !== NO_STATS
       const month = hasStats ? fadeOf(statsAt, now, HALF_LIFE_MS.neighbours) : 0
       const week = hasStats ? fadeOf(statsAt, now, HALF_LIFE_MS.statistics) : 0
-      const known = blend(stats.interactions[at])
-      const given = item.given[itemAt] * GIVEN_POPULARITY_VIEWS
-      ranked.popularity = stats.popularity[at] * month + (1 - known) * given
-      ranked.recentActivity = stats.recent[at] === 0 ? 0 : stats.recent[at] * fadeOf(statsAt, now, HALF_LIFE_MS.trending)
-      ranked.clickRate = (stats.chosen[at] * week + PRIOR_CHOSEN) / (stats.shown[at] * week + PRIOR_SHOWN)
-      ranked.meanRating = (stats.ratingSum[at] * week + PRIOR_RATINGS * PRIOR_STARS) / (stats.ratings[at] * week + PRIOR_RATINGS)
-      ranked.purchaseShare = (stats.purchases[at] * week + PRIOR_PURCHASES) / (stats.events[at] * week + PRIOR_EVENTS)
-      ranked.givenPopularity = item.given[itemAt]
-      ranked.interactions = stats.interactions[at]
-      ranked.ageDays = Math.max(0, now - item.created[itemAt] * MS_PER_SECOND) / DAY_MS
+      const known = blend(stats.interactions[statsPlace.interactions(place)])
+      const given = item.given[itemPlace.given(record)] * GIVEN_POPULARITY_VIEWS
+      ranked.popularity = stats.popularity[statsPlace.popularity(place)] * month + (1 - known) * given
+      ranked.recentActivity =
+        stats.recent[statsPlace.recent(place)] === 0
+          ? 0
+          : stats.recent[statsPlace.recent(place)] * fadeOf(statsAt, now, HALF_LIFE_MS.trending)
+      ranked.clickRate =
+        (stats.chosen[statsPlace.chosen(place)] * week + PRIOR_CHOSEN) / (stats.shown[statsPlace.shown(place)] * week + PRIOR_SHOWN)
+      ranked.meanRating =
+        (stats.ratingSum[statsPlace.ratingSum(place)] * week + PRIOR_RATINGS * PRIOR_STARS) /
+        (stats.ratings[statsPlace.ratings(place)] * week + PRIOR_RATINGS)
+      ranked.purchaseShare =
+        (stats.purchases[statsPlace.purchases(place)] * week + PRIOR_PURCHASES) /
+        (stats.events[statsPlace.events(place)] * week + PRIOR_EVENTS)
+      ranked.givenPopularity = item.given[itemPlace.given(record)]
+      ranked.interactions = stats.interactions[statsPlace.interactions(place)]
+      ranked.ageDays = Math.max(0, now - item.created[itemPlace.created(record)] * MS_PER_SECOND) / DAY_MS
       return ranked
     },
   }

@@ -1,9 +1,10 @@
-import { existsSync, linkSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Admin } from '@platformatic/kafka'
 import { Redis } from 'ioredis'
 import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
+import { readManifest } from '../../../api/recommendations/model/manifest.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { WORKER_NICE } from '../../../deploy/local/worker-nice.ts'
 import { registryClient } from '../../../kafka/registry.ts'
@@ -62,7 +63,8 @@ const FRESH_TRENDS_MS = 31_000
 export async function startSystem({ world, bundle, values, folder: parent }: PartInput): Promise<RecommendationsSystem> {
   const folder = join(parent, `servers-${values.items}-${values.users}`)
   const seeded = join(folder, 'seeded')
-  const isSeeded = existsSync(seeded)
+  /** The version of the model in the topic, if items, interactions and a model were written in an earlier run. */
+  const known = existsSync(seeded) ? readFileSync(seeded, 'utf8') : undefined
   const servers = await startServers(folder)
   const stopping: (() => Promise<unknown>)[] = [() => servers.stop()]
   const stop = async () => {
@@ -73,13 +75,16 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
     await transport.connect()
     stopping.push(() => transport.close())
     const target = { transport, registry: registryClient({ url: servers.addresses.registry }) }
-    if (!isSeeded) {
+    if (known === undefined) {
       await liftSeededLimits(servers)
       await seedItems(target, world)
       await seedInteractions(target, world)
-      const { version } = await seedModel(target, bundle)
+    }
+    const { version } = await readManifest(bundle)
+    if (known !== version) {
+      await seedModel(target, bundle)
       placeBundle(bundle, join(folder, 'data', 'model-versions', `version-${version}`))
-      writeFileSync(seeded, '')
+      writeFileSync(seeded, version)
     }
     const env = { ...servers.env, LOG_LEVEL: 'warn', RECOMMENDATIONS_TRAIN_HOURS: '0' }
     const profile = profileTo(values.prof)
@@ -90,7 +95,7 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
     stopping.push(() => admin.close())
     // If a run is interrupted during this wait, the next run with the same folder continues the wait.
     await Promise.race([untilProcessed(`http://127.0.0.1:${worker.line.health_port}`, admin, transport), interrupted])
-    if (!isSeeded) {
+    if (known === undefined) {
       // The first list of trending items is complete half a minute after the events.
       await delay(FRESH_TRENDS_MS)
     }
