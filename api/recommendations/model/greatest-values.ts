@@ -6,35 +6,31 @@ export function placeOfGreatest(values: Float64Array): number {
 }
 
 /** Scratch memory that all calls share. They are synchronous, so no two calls use it at the same time. */
-let scratch = new Float64Array()
+let heap = new Float64Array()
 
 /**
  * Returns the lowest of the `count` highest values. If there are no more than `count` values, returns -Infinity. The
- * values must not be NaN. Uses Quickselect (Hoare, "Algorithm 65: Find", 1961), because sorting thousands of values
- * would take a millisecond.
+ * highest values so far are in a heap, because sorting thousands of values would take a millisecond.
  */
 export function leastOfGreatest(values: Float64Array, count: number): number {
-  const place = values.length - count
-  if (place <= 0) return Number.NEGATIVE_INFINITY
-  if (scratch.length < values.length) scratch = new Float64Array(values.length)
-  scratch.set(values)
-  let from = 0
-  let to = values.length - 1
-  while (from < to) {
-    const pivot = scratch[(from + to) >> 1]
-    let low = from
-    let high = to
-    while (low <= high) {
-      while (scratch[low] < pivot) low++
-      while (scratch[high] > pivot) high--
-      if (low > high) break
-      const value = scratch[low]
-      scratch[low++] = scratch[high]
-      scratch[high--] = value
-    }
-    if (place <= high) to = high
-    else if (place >= low) from = low
-    else break
+  if (values.length <= count) return Number.NEGATIVE_INFINITY
+  if (heap.length < count) heap = new Float64Array(count)
+  for (let at = 0; at < count; at++) heap[at] = values[at]
+  for (let at = (count >> 1) - 1; at >= 0; at--) sink(at, heap[at], count)
+  for (let at = count; at < values.length; at++) if (values[at] > heap[0]) sink(0, values[at], count)
+  return heap[0]
+}
+
+/** Puts a value into the heap at `at` or below. The lowest value of the heap is at its root. */
+function sink(at: number, value: number, count: number): void {
+  let place = at
+  for (;;) {
+    let child = 2 * place + 1
+    if (child >= count) break
+    if (child + 1 < count && heap[child + 1] < heap[child]) child++
+    if (heap[child] >= value) break
+    heap[place] = heap[child]
+    place = child
   }
-  return scratch[place]
+  heap[place] = value
 }
