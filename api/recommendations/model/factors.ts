@@ -1,5 +1,4 @@
 import { closeSync, openSync, read as readFile } from 'node:fs'
-import { setImmediate as otherWork } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { BundleError } from './manifest.ts'
 import { readWhole } from './read-whole.ts'
@@ -16,8 +15,6 @@ export interface Factors {
    * @throws Error if the file has become shorter
    */
   productWith(row: number, vector: Float32Array): number
-  /** Keeps rows in memory from now on. They must be in ascending order. The other rows share a small cache. */
-  keep(rows: Uint32Array): Promise<void>
   close(): void
 }
 
@@ -32,10 +29,6 @@ export interface OpenFactors {
  * caches the file once per host.
  */
 const CACHED_ROWS = 24_576
-/** Maximum number of rows that are cached in addition to the rows that are always kept. */
-const CACHED_BESIDE_KEPT = 8_192
-/** Number of rows read between two pauses. Reading them takes about a millisecond. */
-const KEPT_AT_ONCE = 512
 const NOTHING = -1
 const BYTES_PER_HALF = 2
 /**
@@ -64,30 +57,22 @@ export async function openFactors(path: string, rows: number, dimensions: number
     closeSync(file)
     throw error
   }
-  let kept: Uint32Array = new Uint32Array()
   // The cache is direct-mapped: each row has a fixed place, which it shares with other rows. A lookup therefore needs
   // neither objects nor a Map.
-  let places = Math.max(1, Math.min(CACHED_ROWS, rows))
-  let held = new Int32Array(places).fill(NOTHING)
-  /** The kept rows, and then the places of the cache. */
-  let halves = new Float16Array(places * dimensions)
-  let bytes = new Uint8Array(halves.buffer)
-
-  function read(row: number, place: number): void {
-    readWhole(file, bytes.subarray(place * rowBytes, (place + 1) * rowBytes), row * rowBytes)
-  }
+  const places = Math.max(1, Math.min(CACHED_ROWS, rows))
+  const held = new Int32Array(places).fill(NOTHING)
+  const halves = new Float16Array(places * dimensions)
+  const bytes = new Uint8Array(halves.buffer)
 
   /** Returns where the row begins in `halves`. */
   function startOf(row: number): number {
-    const known = kept.length === 0 ? NOTHING : placeOf(row, kept)
-    if (known !== NOTHING) return known * dimensions
     const place = row % places
     if (held[place] !== row) {
       held[place] = NOTHING
-      read(row, kept.length + place)
+      readWhole(file, bytes.subarray(place * rowBytes, (place + 1) * rowBytes), row * rowBytes)
       held[place] = row
     }
-    return (kept.length + place) * dimensions
+    return place * dimensions
   }
 
   const factors: Factors = {
@@ -107,36 +92,12 @@ export async function openFactors(path: string, rows: number, dimensions: number
       }
       return first + second + (third + fourth)
     },
-    async keep(wanted) {
-      places = Math.max(1, Math.min(CACHED_BESIDE_KEPT, rows - wanted.length))
-      held = new Int32Array(places).fill(NOTHING)
-      halves = new Float16Array((wanted.length + places) * dimensions)
-      bytes = new Uint8Array(halves.buffer)
-      for (let place = 0; place < wanted.length; place++) {
-        read(wanted[place], place)
-        if (place % KEPT_AT_ONCE === KEPT_AT_ONCE - 1) await otherWork()
-      }
-      kept = wanted
-    },
     close() {
       held.fill(NOTHING)
       closeSync(file)
     },
   }
   return { factors, lengths }
-}
-
-/** Returns the position of a row in an ascending list; NOTHING if the row is missing. */
-function placeOf(row: number, ascending: Uint32Array): number {
-  let from = 0
-  let to = ascending.length - 1
-  while (from <= to) {
-    const middle = (from + to) >> 1
-    if (ascending[middle] === row) return middle
-    if (ascending[middle] < row) from = middle + 1
-    else to = middle - 1
-  }
-  return NOTHING
 }
 
 const readPiece = promisify(readFile)

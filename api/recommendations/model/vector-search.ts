@@ -9,7 +9,11 @@ import type { NearBy, NearRow } from './vector-index.ts'
 
 /** Finds the vectors with the largest products or cosines. Compares the query with vectors as 8-bit numbers. */
 export interface VectorSearch {
-  /** @param vector a vector of length 1, or a vector of zeros */
+  /**
+   * Returns the best vectors, best first. With 256 dimensions, the values differ from the exact ones by up to about
+   * 0.002.
+   * @param vector a vector of length 1, or a vector of zeros
+   */
   search(vector: Float32Array, count: number, by: NearBy): NearRow[]
 }
 
@@ -24,8 +28,6 @@ export interface VectorSearchOptions {
   readonly groups: GroupFile | undefined
 }
 
-/** Number of vectors per wanted vector whose products are computed exactly, because rounding may change their order. */
-const CHECKED_PER_WANTED = 1.25
 /**
  * Number of rows converted between two pauses. Converting them takes a millisecond or two. The process serves requests
  * during the pauses.
@@ -34,8 +36,8 @@ export const ROWS_AT_ONCE = 512
 
 /**
  * Creates a search that compares the query with the longest vectors, which are kept in memory, and with the vectors of
- * the groups that are most likely to contain the best ones, which are read from a file. The best of the vectors in
- * memory are ranked again by their factors: docs/adr/0091-vectors-are-searched-in-groups.md
+ * the groups that are most likely to contain the best ones, which are read from a file:
+ * docs/adr/0091-vectors-are-searched-in-groups.md
  */
 export async function vectorSearch({ factors, dimensions, lengths, greatest, groups }: VectorSearchOptions): Promise<VectorSearch> {
   const longest = await longestRows(lengths, groups?.rows)
@@ -47,7 +49,6 @@ export async function vectorSearch({ factors, dimensions, lengths, greatest, gro
   const steps = new Float32Array(most)
   const values = new Float64Array(most)
   rows.set(longest)
-  if (centres > 0) await factors.keep(longest)
   await convert()
   const chosen = chooseGroups()
 
@@ -78,29 +79,18 @@ export async function vectorSearch({ factors, dimensions, lengths, greatest, gro
         const product = dots[at] * steps[at] * queryStep
         values[at] = by === 'product' ? product : cosineOf(product, rows[at])
       }
-      return best(compared, vector, count, by)
+      return best(compared, count)
     },
   }
 
   /** Returns the best of the first `compared` vectors. */
-  function best(compared: number, vector: Float32Array, count: number, by: NearBy): NearRow[] {
-    const least = leastOfGreatest(values.subarray(0, compared), Math.ceil(count * CHECKED_PER_WANTED))
+  function best(compared: number, count: number): NearRow[] {
+    const least = leastOfGreatest(values.subarray(0, compared), count)
     const ranked: NearRow[] = []
-    for (let at = 0; at < compared; at++) {
-      if (values[at] < least) continue
-      const key = rows[at]
-      // The factors of a vector in a group are not read, because each of them would take a system call.
-      const isExact = at < longest.length
-      ranked.push({ key, value: isExact ? exactly(key, vector, by) : values[at] })
-    }
+    for (let at = 0; at < compared; at++) if (values[at] >= least) ranked.push({ key: rows[at], value: values[at] })
     ranked.sort((one, other) => other.value - one.value || one.key - other.key)
     if (ranked.length > count) ranked.length = count
     return ranked
-  }
-
-  function exactly(row: number, vector: Float32Array, by: NearBy): number {
-    const product = factors.productWith(row, vector) / greatest
-    return by === 'product' ? product : cosineOf(product, row)
   }
 
   /** Returns the cosine of the query and a vector; 0 if the vector is zero. */

@@ -7,6 +7,8 @@ const DIMENSIONS = 32
 const ROWS = 20_000
 const WANTED = 40
 const GREATEST = 3
+/** With only 32 dimensions, the rounding errors of a product are less likely to cancel out. */
+const ROUNDING = 0.006
 
 /** Returns vectors with lengths from `GREATEST / 50` to `GREATEST`. */
 function vectorsOf(seed: number): Float32Array[] {
@@ -26,33 +28,29 @@ function over(vectors: readonly Float32Array[]) {
   const factors: Factors = {
     copy: (row, out, at) => out.set(vectors[row], at),
     productWith: (row, vector) => product(vectors[row], vector),
-    keep: async () => undefined,
     close: () => undefined,
   }
   const lengths = Float32Array.from(vectors, (vector) => lengthOf(vector) / GREATEST)
   return vectorSearch({ factors, dimensions: DIMENSIONS, lengths, greatest: GREATEST, groups: undefined })
 }
 
-test.each(['product', 'cosine'] as const)(
-  'more than 98 % of the vectors with the largest %s are found, best first and with their true values',
-  async (by) => {
-    const vectors = vectorsOf(5)
-    const search = await over(vectors)
-    let found = 0
-    const questions = vectors.slice(100, 120).map((vector) => vector.map((value) => value / lengthOf(vector)))
-    for (const question of questions) {
-      const trueValue = (vector: Float32Array) => product(question, vector) / (by === 'product' ? GREATEST : lengthOf(vector))
-      const exact = vectors.map((vector, key) => ({ key, value: trueValue(vector) })).sort((a, b) => b.value - a.value)
-      const best = new Set(exact.slice(0, WANTED).map(({ key }) => key))
-      const answers = search.search(question, WANTED, by)
-      expect(answers).toHaveLength(WANTED)
-      for (const { key, value } of answers) expect(value).toBeCloseTo(trueValue(vectors[key]), 5)
-      expect(answers.map(({ value }) => value)).toEqual(answers.map(({ value }) => value).toSorted((a, b) => b - a))
-      found += answers.filter(({ key }) => best.has(key)).length
-    }
-    expect(found / (questions.length * WANTED)).toBeGreaterThan(0.98)
-  },
-)
+test.each(['product', 'cosine'] as const)('more than 95 % of the vectors with the largest %s are found, best first', async (by) => {
+  const vectors = vectorsOf(5)
+  const search = await over(vectors)
+  let found = 0
+  const questions = vectors.slice(100, 120).map((vector) => vector.map((value) => value / lengthOf(vector)))
+  for (const question of questions) {
+    const trueValue = (vector: Float32Array) => product(question, vector) / (by === 'product' ? GREATEST : lengthOf(vector))
+    const exact = vectors.map((vector, key) => ({ key, value: trueValue(vector) })).sort((a, b) => b.value - a.value)
+    const best = new Set(exact.slice(0, WANTED).map(({ key }) => key))
+    const answers = search.search(question, WANTED, by)
+    expect(answers).toHaveLength(WANTED)
+    for (const { key, value } of answers) expect(Math.abs(value - trueValue(vectors[key]))).toBeLessThan(ROUNDING)
+    expect(answers.map(({ value }) => value)).toEqual(answers.map(({ value }) => value).toSorted((a, b) => b - a))
+    found += answers.filter(({ key }) => best.has(key)).length
+  }
+  expect(found / (questions.length * WANTED)).toBeGreaterThan(0.95)
+})
 
 test('a zero vector is found with the value 0, and all vectors are found if there are fewer than requested', async () => {
   const vectors = [new Float32Array(DIMENSIONS), ...vectorsOf(6).slice(0, 3)]
