@@ -18,11 +18,14 @@ export interface RecommendationModel {
    */
   foldIn(history: readonly { readonly itemId: bigint; readonly weight: number }[]): Float32Array | undefined
   /**
-   * Returns the items whose factors have the largest products with the vector, best first. The similarity is the
-   * product that `productWith` returns.
+   * Returns the items whose factors have the largest products with the vector, best first. The similarity is
+   * approximately the product that `productWith` returns.
    */
   nearest(vector: Float32Array, count: number): readonly NearItem[]
-  /** Returns the items whose vectors have the highest cosine similarity to the given item's vector, best first. */
+  /**
+   * Returns the items whose vectors have the highest cosine similarity to the given item's vector, best first. The
+   * similarity is approximate, and may be slightly greater than 1.
+   */
   similarTo(itemId: bigint, count: number): readonly NearItem[]
   /**
    * Returns the product of a user's vector and an item's factors, divided by the maximum length of any trained item's

@@ -87,7 +87,12 @@ export async function vectorSearch({ factors, dimensions, lengths, greatest, gro
   function best(compared: number, count: number): NearRow[] {
     const least = leastOfGreatest(values.subarray(0, compared), count)
     const ranked: NearRow[] = []
-    for (let at = 0; at < compared; at++) if (values[at] >= least) ranked.push({ key: rows[at], value: values[at] })
+    // Thousands of vectors may have the lowest value, such as those of zeros. At most `count` of them are needed.
+    let lowest = count
+    for (let at = 0; at < compared; at++) {
+      const value = values[at]
+      if (value > least || (value === least && lowest-- > 0)) ranked.push({ key: rows[at], value })
+    }
     ranked.sort((one, other) => other.value - one.value || one.key - other.key)
     if (ranked.length > count) ranked.length = count
     return ranked
