@@ -140,7 +140,10 @@ const NO_STATS = 0
 const MOST_COUNTED = 2 ** 32 - 1
 const itemPlace = placesOf(ITEM)
 const statsPlace = placesOf(STATS)
-/** Describes the blocks that `saved` returns. Increase the number when the meaning of a field or the layout changes. */
+/**
+ * Describes the blocks that `saved` returns. Increase the number when the meaning of a field or the layout of a record
+ * changes.
+ */
 export const ITEM_TABLE_FORM = `2 ${describeRecords(ITEM)} ${describeRecords(STATS)}`
 
 /**

@@ -7,8 +7,8 @@ export type Shape = Readonly<
 >
 /**
  * A page of records. The arrays of all fields are views of the same buffer, in which the fields of a record are next to
- * each other. Reading several fields of a record therefore takes only one or two accesses to memory, and not one for
- * each field.
+ * each other. Reading several fields of a record therefore touches only one or two cache lines instead of one per
+ * field.
  */
 export type Records<S extends Shape> = { readonly [Name in keyof S]: InstanceType<S[Name]> }
 /** For each field, a function that returns the position of a record's value in the array of this field. */
@@ -49,7 +49,7 @@ export function describeRecords(shape: Shape): string {
     .join()
 }
 
-/** Returns the bytes of a page. They change when the page changes. */
+/** Returns the bytes of a page. They are a view and not a copy, so they change with the page. */
 export function bytesOfRecords(records: Records<Shape>): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Object.values(records)[0].buffer as ArrayBuffer)
 }

@@ -1,4 +1,4 @@
-import { greatestOf } from './eight-bits.ts'
+import { writeNumbers } from './eight-bits.ts'
 
 /** Inner products of a query with many 8-bit vectors: docs/adr/0092-products-are-computed-by-webassembly.md */
 export interface ByteProducts {
@@ -26,8 +26,8 @@ export const ASSEMBLED = [
 
 /** The largest 16-bit number. The query has 16-bit numbers, so that only the vectors are rounded noticeably. */
 const MOST_NUMBER = 32_767
-/** Number of values that a step of the code processes. */
-const VALUES_PER_STEP = 32
+/** Number of values that one round of the inner loop processes. */
+const VALUES_PER_ROUND = 32
 /** Number of dimensions up to which a sum of products fits into 32 bits. */
 const MOST_DIMENSIONS = 512
 const BYTES_PER_PAGE = 65_536
@@ -43,7 +43,7 @@ interface Assembled {
  * @param dimensions a multiple of 32, at most 512
  */
 export function byteProducts(most: number, dimensions: number): ByteProducts {
-  if (dimensions % VALUES_PER_STEP !== 0 || dimensions > MOST_DIMENSIONS) {
+  if (dimensions % VALUES_PER_ROUND !== 0 || dimensions > MOST_DIMENSIONS) {
     throw new RangeError(`vectors of ${dimensions} dimensions are not supported`)
   }
   const outAt = dimensions * Int16Array.BYTES_PER_ELEMENT
@@ -55,12 +55,7 @@ export function byteProducts(most: number, dimensions: number): ByteProducts {
   const out = new Int32Array(memory.buffer, outAt, most)
   return {
     numbers: new Int8Array(memory.buffer, numbersAt, most * dimensions),
-    ask(vector) {
-      const greatest = greatestOf(vector)
-      const scale = greatest === 0 ? 0 : MOST_NUMBER / greatest
-      for (let at = 0; at < dimensions; at++) query[at] = Math.round(vector[at] * scale)
-      return greatest / MOST_NUMBER
-    },
+    ask: (vector) => writeNumbers(vector, query, 0, MOST_NUMBER),
     of(place, count) {
       products(0, numbersAt + place * dimensions, count, dimensions, outAt)
       return out.subarray(0, count)

@@ -93,6 +93,7 @@ export async function openFactors(path: string, rows: number, dimensions: number
       return first + second + (third + fourth)
     },
     close() {
+      // Later calls must fail, even for rows that are in the cache.
       held.fill(NOTHING)
       closeSync(file)
     },

@@ -1,11 +1,5 @@
 import { Index, MetricKind, ScalarKind } from 'usearch'
-import { leastOfGreatest } from './greatest-values.ts'
-
-/** A row that a search has found, with the value by which it is ranked. */
-export interface NearRow {
-  readonly key: number
-  readonly value: number
-}
+import { type NearRow, nearRows } from './near-rows.ts'
 
 /**
  * How results are ranked: by the inner product with the query, or by the cosine. The cosine requires a query of length
@@ -87,7 +81,7 @@ export function newVectorIndex(dimensions: number): VectorIndex {
         const product = 1 - distances[at]
         values[at] = by === 'product' ? product * root : root === 0 ? 0 : product / root
       }
-      return greatest(distances.length, count, halves)
+      return nearRows(values.subarray(0, distances.length), count, (at) => halves[2 * at])
     },
   }
 }
@@ -96,16 +90,6 @@ function lengthOf(vector: Float32Array): number {
   let squares = 0
   for (const value of vector) squares += value * value
   return Math.sqrt(squares)
-}
-
-/** Returns the `count` highest of the first `length` values, best first. Equal values stay in their order. */
-function greatest(length: number, count: number, halves: Uint32Array): NearRow[] {
-  const least = leastOfGreatest(values.subarray(0, length), count)
-  const found: NearRow[] = []
-  for (let at = 0; at < length; at++) if (values[at] >= least) found.push({ key: halves[2 * at], value: values[at] })
-  found.sort((one, other) => other.value - one.value)
-  if (found.length > count) found.length = count
-  return found
 }
 
 function grown(before: Float32Array, least: number): Float32Array {

@@ -2,16 +2,16 @@ import { setImmediate as otherWork } from 'node:timers/promises'
 import { byteProducts } from './byte-products.ts'
 import { writeNumbers } from './eight-bits.ts'
 import type { Factors } from './factors.ts'
-import { leastOfGreatest } from './greatest-values.ts'
 import { groupChoice, READ_ROWS } from './group-choice.ts'
 import type { GroupFile } from './group-file.ts'
-import type { NearBy, NearRow } from './vector-index.ts'
+import { type NearRow, nearRows } from './near-rows.ts'
+import type { NearBy } from './vector-index.ts'
 
 /** Finds the vectors with the largest products or cosines. Compares the query with vectors as 8-bit numbers. */
 export interface VectorSearch {
   /**
-   * Returns the best vectors, best first. With 256 dimensions, the values differ from the exact ones by up to about
-   * 0.002.
+   * Returns the best vectors, best first. With 256 dimensions, the values are usually within 0.002 of the exact ones.
+   * The error is larger for a vector whose length comes mostly from a single dimension.
    * @param vector a vector of length 1, or a vector of zeros
    */
   search(vector: Float32Array, count: number, by: NearBy): NearRow[]
@@ -67,7 +67,7 @@ export async function vectorSearch({ factors, dimensions, lengths, greatest, gro
     products.numbers.set(groups.centres)
     const numbers = products.numbers.subarray((centres + longest.length) * dimensions)
     const room = { numbers, rows: rows.subarray(longest.length), steps: steps.subarray(longest.length) }
-    return groupChoice(groups, lengths, products, room)
+    return groupChoice({ groups, dimensions, lengths, products, room })
   }
 
   return {
@@ -79,23 +79,8 @@ export async function vectorSearch({ factors, dimensions, lengths, greatest, gro
         const product = dots[at] * steps[at] * queryStep
         values[at] = by === 'product' ? product : cosineOf(product, rows[at])
       }
-      return best(compared, count)
+      return nearRows(values.subarray(0, compared), count, (at) => rows[at])
     },
-  }
-
-  /** Returns the best of the first `compared` vectors. */
-  function best(compared: number, count: number): NearRow[] {
-    const least = leastOfGreatest(values.subarray(0, compared), count)
-    const ranked: NearRow[] = []
-    // Thousands of vectors may have the lowest value, such as those of zeros. At most `count` of them are needed.
-    let lowest = count
-    for (let at = 0; at < compared; at++) {
-      const value = values[at]
-      if (value > least || (value === least && lowest-- > 0)) ranked.push({ key: rows[at], value })
-    }
-    ranked.sort((one, other) => other.value - one.value || one.key - other.key)
-    if (ranked.length > count) ranked.length = count
-    return ranked
   }
 
   /** Returns the cosine of the query and a vector; 0 if the vector is zero. */

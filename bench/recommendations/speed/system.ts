@@ -1,4 +1,4 @@
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Admin } from '@platformatic/kafka'
@@ -139,6 +139,7 @@ export async function startSystem({ world, bundle, values, folder: parent }: Par
 
 /** Puts the files of a version into a host's folder, as if the host had fetched them. */
 function placeBundle(bundle: string, place: string): void {
+  rmSync(place, { recursive: true, force: true })
   mkdirSync(place, { recursive: true })
   for (const name of readdirSync(bundle)) linkSync(join(bundle, name), join(place, name))
 }

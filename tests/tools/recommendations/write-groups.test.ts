@@ -32,6 +32,8 @@ test('vectors with similar directions are mostly in the same group, and none is 
   const groups = vectorGroups({ file, rows: ROWS, dimensions: DIMENSIONS }, all)
   closeSync(file)
   expect(Uint32Array.from(groups.flatMap((group) => [...group])).sort()).toEqual(all)
+  // A search reads each group with a system call, so groups must not be too small.
+  expect(ROWS / groups.length).toBeGreaterThan(60)
   // Number of rows that belong to the most frequent cluster of their group.
   let together = 0
   for (const group of groups)

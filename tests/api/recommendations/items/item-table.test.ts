@@ -52,11 +52,22 @@ test.each([
   expect(items.rankedAt(items.rowOf(1n), START).popularity).toBeCloseTo(50 * weight, 6)
 })
 
-test('a number of interactions that does not fit into the column counts as the maximum of the column', () => {
+test('a number of interactions that does not fit into its field counts as the maximum of the field', () => {
   const items = itemTable()
   const counts = { popularity: 0, entered: 0, recent: 0, shown: 0, chosen: 0, events: 0, purchases: 0, ratings: 0, rating_sum: 0 }
   items.putStats(1n, { ...counts, at: START, interactions: 2 ** 32 + 5 })
   expect(items.rankedAt(items.rowOf(1n), START).interactions).toBe(2 ** 32 - 1)
+})
+
+test('after a week, impressions, choices, ratings and purchases count half', () => {
+  const items = itemTable()
+  const counts = { popularity: 0, entered: 0, recent: 0, shown: 100, chosen: 10, events: 40, purchases: 8, ratings: 20, rating_sum: 80 }
+  items.putStats(1n, { ...counts, at: START, interactions: 40 })
+  const ranked = items.rankedAt(items.rowOf(1n), START + 7 * DAY_MS)
+  // The priors are 2 choices in 50 impressions, 5 ratings of 3.5 stars, and 0.4 purchases in 20 events.
+  expect(ranked.clickRate).toBeCloseTo((5 + 2) / (50 + 50), 6)
+  expect(ranked.meanRating).toBeCloseTo((40 + 5 * 3.5) / (10 + 5), 6)
+  expect(ranked.purchaseShare).toBeCloseTo((4 + 0.4) / (20 + 20), 6)
 })
 
 test('a deleted item is unknown, and can be stored again even with an older updated_at', () => {
@@ -76,7 +87,7 @@ test('after 65,535 genres, an item of a further genre counts as an item without 
   expect(items.genreNumber('Genre 65540')).toBe(0)
 })
 
-test('each of 140,000 items keeps its own values, on all pages of the columns', () => {
+test('each of 140,000 items keeps its own values, on all pages of the table', () => {
   const items = itemTable()
   const none = { popularity: 0, recent: 0, shown: 0, chosen: 0, events: 0, purchases: 0, ratings: 0, rating_sum: 0 }
   for (let number = 0; number < ITEMS; number++) {

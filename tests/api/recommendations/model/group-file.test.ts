@@ -61,6 +61,7 @@ test.each<[string, () => void, string]>([
     'does not contain groups',
   ],
   ['a step that is not a number', () => write({ steps: Float32Array.from([1, Number.NaN, 1]) }), 'contain the step NaN'],
+  ['a negative step', () => write({ steps: Float32Array.from([1, -1, 1]) }), 'contain the step -1'],
   ['an infinite step of a centre', () => write({ centreSteps: Float32Array.from([1, Infinity]) }), 'contain the step Infinity'],
   ['a repeated row', () => write({ rows: Uint32Array.from([5, 5, 3]) }), 'the row 5 in the groups of vectors is unknown or repeated'],
   ['an unknown row', () => write({ rows: Uint32Array.from([5, 0, 6]) }), 'the row 6 in the groups of vectors is unknown or repeated'],

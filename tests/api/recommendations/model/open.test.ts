@@ -169,14 +169,16 @@ test('a model whose vectors are in groups finds them in its file, reports a file
   expect(openFiles()).toEqual([])
 })
 
-test('a large bundle without groups is refused, because all of its vectors would be kept in memory', async () => {
-  const items = 65_537
-  const file = join(folder, 'items.f16')
-  writeBundle(folder, { sequence: 4, trainedAt: START, axes: AXES })
-  truncateSync(file, items * DIMENSIONS * BYTES_PER_HALF)
-  truncateSync(join(folder, 'items.ids'), items * BigInt64Array.BYTES_PER_ELEMENT)
-  const shape: VectorShape = { format: BUNDLE_FORMAT, dimensions: DIMENSIONS, items, regularization: 0.01, greatest_length: 1 }
-  await expect(openVectors(folder, shape)).rejects.toThrow('65537 vectors are in no group, but at most 65536 are allowed')
+test('a bundle without groups is refused if it has more vectors than may be kept in memory', async () => {
+  async function open(items: number): Promise<void> {
+    truncateSync(join(folder, 'items.f16'), items * DIMENSIONS * BYTES_PER_HALF)
+    truncateSync(join(folder, 'items.ids'), items * BigInt64Array.BYTES_PER_ELEMENT)
+    const shape: VectorShape = { format: BUNDLE_FORMAT, dimensions: DIMENSIONS, items, regularization: 0.01, greatest_length: 1 }
+    const vectors = await openVectors(folder, shape)
+    vectors.close()
+  }
+  await open(65_536)
+  await expect(open(65_537)).rejects.toThrow('65537 vectors are in no group, but at most 65536 are allowed')
   expect(openFiles()).toEqual([])
 })
 
@@ -259,6 +261,7 @@ test('rows are found whichever share a place in the cache, and a row that is mis
   }
   truncateSync(path, 0)
   expect(factors.productWith(0, Float32Array.of(1, 0, 0, 0))).toBe(0)
-  expect(() => factors.productWith(24_581, vector)).toThrow('bytes too early')
+  // The failed read may have overwritten row 5, which has the same place, so this row has to be read again, too.
+  for (const row of [24_581, 5]) expect(() => factors.productWith(row, vector)).toThrow('bytes too early')
   factors.close()
 })

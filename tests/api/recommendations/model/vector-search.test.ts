@@ -82,10 +82,3 @@ test('vectors are converted in pieces, so that other work can run in between', a
   isOpen = true
   expect(turns).toBeGreaterThanOrEqual(Math.floor(ROWS / ROWS_AT_ONCE))
 })
-
-test('of many vectors with the same value, the first ones are found after all better ones', async () => {
-  const vectors = Array.from({ length: 5_000 }, (_, row) => new Float32Array(DIMENSIONS).fill(row === 4_000 ? 1 : 0))
-  const search = await over(vectors)
-  const found = search.search(new Float32Array(DIMENSIONS).fill(1 / Math.sqrt(DIMENSIONS)), 3, 'product')
-  expect(found.map(({ key }) => key)).toEqual([4_000, 0, 1])
-})
