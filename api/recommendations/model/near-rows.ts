@@ -13,7 +13,7 @@ export interface NearRow {
 export function nearRows(values: Float64Array, count: number, keyOf: (at: number) => number): NearRow[] {
   const least = leastOfGreatest(values, count)
   const found: NearRow[] = []
-  // Thousands of rows may share the lowest value, for example if the query is zero. Only `count` of them are considered.
+  // Thousands of rows may share the lowest value, for example if the query is zero. Only `count` of them are needed.
   let lowest = count
   for (let at = 0; at < values.length; at++) {
     const value = values[at]

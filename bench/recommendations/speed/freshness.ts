@@ -29,15 +29,19 @@ const ASK_EVERY_MS = 100
 const GIVE_UP_MS = 10_000
 const MOST_PROBED = 1e9
 const MS_PER_SECOND = 1_000
+/** The offset of the newest event that a list takes into account. It is -1 if there is none. */
+const HAS_OFFSET = /"features_offset":\d/
 
-/** Posts single events at intervals. After each event, requests lists until one is based on the event's item. */
+/**
+ * Posts single events at intervals. After each event, requests lists until one takes the event into account. Whether
+ * the list shows this depends on the item: one that is similar to few others may be the source of no listed item.
+ */
 export async function freshnessProbe({ world, system, client, seconds, random }: FreshnessOptions): Promise<Freshness> {
   const ms: number[] = []
   let missing = 0
 
   async function follow(): Promise<void> {
-    // Each event is for a new user. Lists are based on a user's last event, so a second event for the same user would
-    // hide the measured one.
+    // Each event is the first one of its user, so the features of this user have no offset before it.
     const user = world.users + 1 + integer(random, MOST_PROBED)
     const item = String(itemIdOf(integer(random, world.items)))
     const body = { user_id: String(user), item_id: item, event_type: 'VIEW' }
@@ -49,12 +53,11 @@ export async function freshnessProbe({ world, system, client, seconds, random }:
     )
     while (isTaken && performance.now() - begun < GIVE_UP_MS) {
       // A failed request counts as a list that does not show the event yet.
-      const about = `/api/v1/recommendations?user_id=${user}&rec_type=because_you_watched&limit=1`
-      const head = await client.get(about, system.headers).then(
+      const head = await client.get(`/api/v1/recommendations?user_id=${user}&limit=1&explain=true`, system.headers).then(
         (arrived) => arrived.head,
         () => '',
       )
-      if (head.includes(`"source_item_id":"${item}"`)) {
+      if (HAS_OFFSET.test(head)) {
         ms.push(performance.now() - begun)
         return
       }
