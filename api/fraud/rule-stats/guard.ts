@@ -121,8 +121,8 @@ export function blockGuard({ scripts, registry, log, now, ruleSet, moveToShadow 
       const { rule_id } = failed
       // If the failed move has taken effect after all, its claim must stay, as it does after a success.
       if (shadow.some(({ rule }) => rule.rule_id === rule_id)) return succeeded()
-      // The rule no longer blocks. Usually, somebody has changed it, and the service has refused the move for this
-      // reason. The claim of the refused move permits the move of another rule.
+      // The rule no longer blocks, usually because somebody has changed it. A changed rule is not moved, and the claim
+      // of the refused move permits the move of another rule.
       failed = undefined
     }
     const byRules = blocking.reduce((total, rule) => total + recent.blocked.get(causeOf(rule))!, 0)

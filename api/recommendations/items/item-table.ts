@@ -115,8 +115,8 @@ const ITEM = {
   updated: Float64Array,
   given: Float32Array,
   /**
-   * The row of the item's statistics in STATS. Statistics have separate rows, because most items of a large
-   * catalogue have none.
+   * The row of the item's statistics in STATS. Statistics have separate rows, because most items of a large catalogue
+   * have none.
    */
   stats: Uint32Array,
   traits: Uint32Array,

@@ -38,7 +38,10 @@ const WORD = 4
 /** Number of rows checked between two pauses. Checking them takes less than a millisecond. */
 const CHECKED_ROWS = 1 << 16
 
-/** Returns everything that precedes the 8-bit numbers of the vectors, in the order of the file. */
+/**
+ * Returns everything that precedes the 8-bit numbers of the vectors, in the order of the file. The parts after the
+ * header are views of the given arrays.
+ */
 export function groupFileStart(start: Omit<GroupFile, 'read' | 'close'>): Uint8Array[] {
   const { groups, starts, rows, steps, centreSteps, centres } = start
   const header = Buffer.alloc(HEADER_BYTES)

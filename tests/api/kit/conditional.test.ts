@@ -2,6 +2,7 @@ import { gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { cacheableAnswer, largeCacheableAnswer } from '../../../api/kit/answer.ts'
 import { acceptsGzip, variantFor } from '../../../api/kit/conditional.ts'
+import { turnsDuring } from '../../turns-during.ts'
 
 const HEADERS = { 'Content-Type': 'text/plain', 'Cache-Control': 'public, max-age=60' }
 const large = cacheableAnswer('x'.repeat(2_000), HEADERS)
@@ -34,15 +35,8 @@ test('a large body is compressed for clients that accept gzip, and then has a se
 })
 
 test('a large response is compressed in advance, without loss and without blocking other requests', async () => {
-  let turns = 0
-  const count = () => {
-    turns++
-    turning = setImmediate(count)
-  }
-  let turning = setImmediate(count)
   const body = 'a large body '.repeat(100_000)
-  const answer = await largeCacheableAnswer(body, HEADERS)
-  clearImmediate(turning)
+  const { result: answer, turns } = await turnsDuring(() => largeCacheableAnswer(body, HEADERS))
   expect(turns).toBeGreaterThan(0)
   const { gzip, ...plain } = answer
   const { gzip: lazily, ...expected } = cacheableAnswer(body, HEADERS)

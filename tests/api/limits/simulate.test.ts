@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { simulate } from '../../../api/limits/simulate.ts'
 import { ruleOf } from '../../../schemas/limit-rule.ts'
 import type { TableReader } from '../../../state/tables/reader.ts'
+import { turnsDuring } from '../../turns-during.ts'
 import { modelOf } from './core/model.ts'
 
 const NOW = Date.UTC(2026, 0, 15, 12)
@@ -84,14 +85,8 @@ test('a rule that counts requests by address does not apply to callers with a cl
 
 test('a replay of 20,000 requests yields to other work', async () => {
   const rows = Array.from({ length: 20_000 }, (_, index) => byUser(Math.floor(index / 10), '1', 1))
-  const state = { turns: 0, isOver: false }
-  function turn(): void {
-    state.turns++
-    if (!state.isOver) setImmediate(turn)
-  }
-  setImmediate(turn)
   const draft = ruleOf({ rule_id: 'draft', endpoint_pattern: '*', limit_count: 2, window_seconds: 60 })
-  expect((await simulate(draft, readerOf(rows), NOW)).requests).toBe(20_000)
-  state.isOver = true
-  expect(state.turns).toBeGreaterThanOrEqual(10)
+  const { result, turns } = await turnsDuring(() => simulate(draft, readerOf(rows), NOW))
+  expect(result.requests).toBe(20_000)
+  expect(turns).toBeGreaterThanOrEqual(10)
 })

@@ -58,8 +58,8 @@ function writeFile(out: number, factors: FactorFile, { groups, lengths, greatest
   })
   const { numbers: centres, steps: centreSteps } = numbersOf(centresOf(factors, groups))
   const steps = new Float32Array(rows.length)
-  const start = () => groupFileStart({ groups: groups.length, starts, rows, steps, centreSteps, centres })
-  let position = start().reduce((sum, { length }) => sum + length, 0)
+  const start = groupFileStart({ groups: groups.length, starts, rows, steps, centreSteps, centres })
+  let position = start.reduce((sum, { length }) => sum + length, 0)
   for (let first = 0; first < rows.length; first += ROWS_AT_ONCE) {
     const part = numbersOf(readRows(factors, rows.subarray(first, first + ROWS_AT_ONCE)))
     steps.set(
@@ -69,8 +69,8 @@ function writeFile(out: number, factors: FactorFile, { groups, lengths, greatest
     writeWhole(out, part.numbers, position)
     position += part.numbers.length
   }
-  // The start of the file is written last, because it contains the steps.
-  writeWhole(out, Buffer.concat(start()), 0)
+  // The start of the file is written last, because it contains the steps. Its parts are views of the arrays above.
+  writeWhole(out, Buffer.concat(start), 0)
 }
 
 /** Converts vectors, one after another, to 8-bit numbers. */

@@ -6,6 +6,7 @@ import { CHECKED_ROWS, openFactors } from '../../../../api/recommendations/model
 import { BUNDLE_FORMAT, BundleError, DIMENSIONS, readManifest } from '../../../../api/recommendations/model/manifest.ts'
 import { openModel, openVectors, type VectorShape } from '../../../../api/recommendations/model/open.ts'
 import { RANKING_FEATURES } from '../../../../schemas/recommendations/ranking/ranking-features.ts'
+import { turnsDuring } from '../../../turns-during.ts'
 import { START } from '../../kit/harness.ts'
 import { writeBundle } from './bundle.ts'
 
@@ -227,15 +228,8 @@ test('a file of factors is checked in chunks, so that other work can run in betw
   const dimensions = 64
   writeFileSync(path, '')
   truncateSync(path, pieces * CHECKED_ROWS * dimensions * BYTES_PER_HALF)
-  let turns = 0
-  let isOpen = false
-  const turn = () => {
-    turns++
-    if (!isOpen) setImmediate(turn)
-  }
-  setImmediate(turn)
-  const { factors } = await openFactors(path, pieces * CHECKED_ROWS, dimensions)
-  isOpen = true
+  const { result, turns } = await turnsDuring(() => openFactors(path, pieces * CHECKED_ROWS, dimensions))
+  const { factors } = result
   expect(turns).toBeGreaterThanOrEqual(pieces - 1)
   const row = new Float32Array(dimensions).fill(1)
   factors.copy(5, row, 0)

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { Factors } from '../../../../api/recommendations/model/factors.ts'
 import { ROWS_AT_ONCE, vectorSearch } from '../../../../api/recommendations/model/vector-search.ts'
 import { seededRandom } from '../../../../tools/random/random.ts'
+import { turnsDuring } from '../../../turns-during.ts'
 
 const DIMENSIONS = 32
 const ROWS = 20_000
@@ -71,14 +72,7 @@ test('a search among no vectors finds nothing, and a search in which the only ve
 })
 
 test('vectors are converted in pieces, so that other work can run in between', async () => {
-  let turns = 0
-  let isOpen = false
-  const turn = () => {
-    turns++
-    if (!isOpen) setImmediate(turn)
-  }
-  setImmediate(turn)
-  await over(vectorsOf(8))
-  isOpen = true
+  const vectors = vectorsOf(8)
+  const { turns } = await turnsDuring(() => over(vectors))
   expect(turns).toBeGreaterThanOrEqual(Math.floor(ROWS / ROWS_AT_ONCE))
 })
